@@ -1,0 +1,110 @@
+#include "sqlite/broker.hpp"
+
+#include <fmt/format.h>
+
+#include "base/hash.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "queries/broker.hpp"
+#include "queries/migrations_sqlite_broker.hpp"
+#include "settle/error.hpp"
+#include "sql/migrations.hpp"
+#include "sqlite/subscription.hpp"
+
+namespace settle::sqlite {
+namespace {
+
+// One commit serves this many concurrent callers, each with a batch of its own.
+constexpr batcher_limits concurrent_calls{.batch_max = 16, .queue_max = 1024};
+
+void check(const broker_options& opts) {
+  if (opts.partitions < 1 || opts.partitions > 1024)
+    throw error(errc::invalid_argument, "broker_options.partitions must be 1 to 1,024");
+  if (opts.lease_ttl < std::chrono::milliseconds(50))
+    throw error(errc::invalid_argument, "broker_options.lease_ttl must be at least 50 ms");
+}
+
+int partition_of(const message& m, int partitions) {
+  const auto& by = m.key.empty() ? m.id : m.key;
+  return static_cast<int>(stable_hash(by) % static_cast<std::uint64_t>(partitions));
+}
+
+parameters row_of(const message& m, const topic_info& topic) {
+  return {topic.id, partition_of(m, topic.partitions), m.id, m.source, m.type, m.key, m.subject,
+          m.content_type, m.time, to_json(m.extensions), blob{m.payload}};
+}
+
+}  // namespace
+
+embedded_broker::embedded_broker(const std::string& path, const broker_options& opts)
+    : options_(opts),
+      file_((check(opts), open(path, {.env = opts.env, .busy_timeout = opts.busy_timeout}))),
+      batcher_([this](calls waiting) { return store(waiting); }, concurrent_calls) {
+  sql::apply_migrations(*file_, migrations::sqlite_broker);
+  id_ = file_->read().execute(queries::broker::read_broker_id)[0][0].text();
+}
+
+topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& name) const {
+  auto found = tx.execute(queries::broker::find_topic, {name});
+  if (found.empty()) {
+    tx.execute(queries::broker::add_topic, {name, options_.partitions});
+    found = tx.execute(queries::broker::find_topic, {name});
+  }
+  return {found[0][0].integer(), static_cast<int>(found[0][1].integer())};
+}
+
+std::vector<publish_result> embedded_broker::publish(std::span<const message> batch) {
+  std::vector<publish_result> results(batch.size());
+  std::vector<message> accepted;
+  std::vector<std::size_t> index;
+  bool all = true;
+  for (std::size_t i = 0; i < batch.size(); ++i) try {
+      check_name(batch[i].topic, {"topic", event_limits::name_bytes_max});
+      check_name(batch[i].id, {"message id", event_limits::name_bytes_max, true});
+      index.push_back(i);
+    } catch (const error& e) {
+      results[i] = {publish_status::message_rejected, e.what()};
+      all = false;
+    }
+  if (!all)
+    for (const auto i : index) accepted.push_back(batch[i]);
+  const std::span<const message> to_store = all ? batch : std::span<const message>(accepted);
+  if (to_store.empty()) return results;
+  try {
+    batcher_.call(to_store);
+  } catch (const error& e) {
+    for (const auto i : index) results[i] = {publish_status::destination_failed, e.what()};
+  }
+  return results;
+}
+
+std::vector<std::vector<publish_result>> embedded_broker::store(calls waiting) {
+  auto tx = file_->begin();
+  std::map<std::string, topic_info> topics;
+  std::vector<parameters> rows;
+  std::vector<std::vector<publish_result>> results;
+  for (const auto& call : waiting) {
+    for (const auto& m : call) {
+      auto known = topics.find(m.topic);
+      if (known == topics.end()) known = topics.emplace(m.topic, ensure_topic(tx, m.topic)).first;
+      rows.push_back(row_of(m, known->second));
+    }
+    results.emplace_back(call.size());
+  }
+  tx.execute_many(queries::broker::insert_message, rows);
+  tx.commit("broker.store");
+  return results;
+}
+
+std::unique_ptr<subscription> embedded_broker::subscribe(const subscribe_options& options) {
+  check_name(options.group, {"group", event_limits::name_bytes_max});
+  if (options.topics.empty()) throw error(errc::invalid_argument, "a subscription needs at least one topic");
+  for (const auto& topic : options.topics) check_name(topic, {"topic", event_limits::name_bytes_max});
+  return std::make_unique<embedded_subscription>(*this, options);
+}
+
+std::unique_ptr<broker> open_broker(const std::string& path, const broker_options& opts) {
+  return std::make_unique<embedded_broker>(path, opts);
+}
+
+}  // namespace settle::sqlite

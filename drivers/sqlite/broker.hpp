@@ -1,0 +1,48 @@
+// The embedded broker: a log per topic and partition in one SQLite file, shared by any number of
+// processes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/batcher.hpp"
+#include "settle/sqlite.hpp"
+
+namespace settle::sqlite {
+
+struct topic_info {
+  std::int64_t id = 0;
+  int partitions = 0;
+};
+
+class embedded_broker final : public broker, public publisher {
+ public:
+  embedded_broker(const std::string& path, const broker_options& opts);
+
+  publisher& publishing() override { return *this; }
+  std::unique_ptr<subscription> subscribe(const subscribe_options& options) override;
+  std::vector<publish_result> publish(std::span<const message> batch) override;
+
+  // In a write transaction. Topics are never removed, so what was found once stays true; but one made
+  // here counts only if the transaction commits, hence no cache on this path.
+  topic_info ensure_topic(transaction& tx, const std::string& name) const;
+
+  database& file() { return *file_; }
+  const std::string& id() const { return id_; }
+  const broker_options& settings() const { return options_; }
+
+ private:
+  using calls = std::span<const std::span<const message>>;
+  std::vector<std::vector<publish_result>> store(calls waiting);
+
+  broker_options options_;
+  std::unique_ptr<database> file_;
+  std::string id_;
+  batcher<std::span<const message>, std::vector<publish_result>> batcher_;
+};
+
+}  // namespace settle::sqlite

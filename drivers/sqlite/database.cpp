@@ -1,0 +1,47 @@
+#include "sqlite/database.hpp"
+
+#include "settle/error.hpp"
+#include "sqlite/wal_watch.hpp"
+
+namespace settle::sqlite {
+
+sqlite_database::sqlite_database(const std::string& path, const options& opts)
+    : database(opts.env),
+      path_(path),
+      options_(opts),
+      queue_(path + "-queue"),
+      checkpointer_(path, opts.checkpoint_pages) {
+  // Fails here, where the caller expects it, and creates the file. Readers of a file that is ready do
+  // not queue behind its writers.
+  const auto first = open_handle(path, static_cast<int>(opts.busy_timeout / std::chrono::milliseconds(1)));
+  if (in_wal_mode(first.get())) return;
+  const auto turn = queue_.acquire(opts.busy_timeout, {});
+  switch_to_wal(first.get());
+}
+
+std::unique_ptr<connection> sqlite_database::acquire() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!idle_.empty()) {
+      auto taken = std::move(idle_.back());
+      idle_.pop_back();
+      return taken;
+    }
+  }
+  return std::make_unique<sqlite_connection>(path_, queue_, checkpointer_, options_.busy_timeout, env());
+}
+
+void sqlite_database::release(std::unique_ptr<connection> idle) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (idle_.size() < idle_max) idle_.push_back(std::move(idle));
+}
+
+std::unique_ptr<wakeup> sqlite_database::watch() { return std::make_unique<wal_watch>(path_); }
+
+std::unique_ptr<database> open(const std::string& path, const options& opts) {
+  if (path.empty() || path == ":memory:" || path.starts_with("file:"))
+    throw error(errc::invalid_argument, "a SQLite database needs the path of a file, got '" + path + "'");
+  return std::make_unique<sqlite_database>(path, opts);
+}
+
+}  // namespace settle::sqlite

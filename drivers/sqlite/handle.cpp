@@ -1,0 +1,91 @@
+#include "sqlite/handle.hpp"
+
+#include <fmt/format.h>
+
+#include "settle/error.hpp"
+
+namespace settle::sqlite {
+namespace {
+
+errc code_of(int extended, std::string_view text) {
+  switch (extended & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return errc::store_busy;
+    case SQLITE_CONSTRAINT: return errc::constraint_violated;
+    case SQLITE_FULL: return errc::store_full;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return errc::store_corrupt;
+    case SQLITE_INTERRUPT: return errc::cancelled;
+    case SQLITE_AUTH: return errc::transaction_control;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_NOMEM:
+    case SQLITE_PROTOCOL: return errc::store_unavailable;
+    case SQLITE_TOOBIG: return errc::invalid_argument;
+    default: break;
+  }
+  const bool ours = text.starts_with("no such table: settle_") || text.starts_with("no such table: broker_");
+  return ours ? errc::schema_missing : errc::statement_failed;
+}
+
+std::string describe(sqlite3* db, std::string_view during) {
+  const char* file = sqlite3_db_filename(db, "main");
+  return fmt::format("{} on {}: {} (SQLite {})", during, file != nullptr ? file : "?", sqlite3_errmsg(db),
+                     sqlite3_extended_errcode(db));
+}
+
+}  // namespace
+
+void throw_last_error(sqlite3* db, std::string_view during) {
+  const auto code = code_of(sqlite3_extended_errcode(db), sqlite3_errmsg(db));
+  throw error(code, describe(db, during));
+}
+
+void throw_commit_error(sqlite3* db) {
+  const auto code = code_of(sqlite3_extended_errcode(db), sqlite3_errmsg(db));
+  const bool decided = code == errc::constraint_violated || code == errc::store_busy;
+  if (decided) throw error(code, describe(db, "COMMIT"));
+  throw error::with_unknown_outcome(code, describe(db, "COMMIT"));
+}
+
+void run(sqlite3* db, const char* sql) {
+  if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) throw_last_error(db, sql);
+}
+
+handle open_handle(const std::string& path, int busy_ms) {
+  sqlite3* raw = nullptr;
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int opened = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  handle db(raw);
+  if (opened != SQLITE_OK) {
+    const std::string why = raw != nullptr ? sqlite3_errmsg(raw) : sqlite3_errstr(opened);
+    throw error(errc::store_unavailable, fmt::format("cannot open {}: {}", path, why));
+  }
+  sqlite3_busy_timeout(db.get(), busy_ms);
+  sqlite3_db_config(db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_wal_autocheckpoint(db.get(), 0);
+  run(db.get(), "pragma synchronous = full");
+  run(db.get(), "pragma foreign_keys = on");
+  return db;
+}
+
+bool in_wal_mode(sqlite3* db) {
+  bool wal = false;
+  const auto read = [](void* out, int, char** columns, char**) {
+    *static_cast<bool*>(out) = std::string_view(columns[0]) == "wal";
+    return 0;
+  };
+  if (sqlite3_exec(db, "pragma journal_mode", read, &wal, nullptr) != SQLITE_OK)
+    throw_last_error(db, "reading the journal mode");
+  return wal;
+}
+
+void switch_to_wal(sqlite3* db) {
+  run(db, "pragma journal_mode = wal");
+  if (!in_wal_mode(db))
+    throw error(errc::store_unavailable, "the file cannot be switched to write-ahead logging");
+}
+
+}  // namespace settle::sqlite

@@ -1,0 +1,165 @@
+#include "sqlite/subscription.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "queries/broker.hpp"
+#include "settle/error.hpp"
+
+namespace settle::sqlite {
+namespace {
+
+// A tag's partition number holds the topic's index in the subscription and the partition within it.
+constexpr std::uint32_t partition_bits = 16;
+
+std::uint32_t tag_of(std::uint32_t topic_index, int partition) {
+  return topic_index << partition_bits | static_cast<std::uint32_t>(partition);
+}
+
+message message_of(result& rows, std::size_t row, const std::string& topic) {
+  message m;
+  m.topic = topic;
+  m.id = rows.take(row, 1).take_text();
+  m.source = rows.take(row, 2).take_text();
+  m.type = rows.take(row, 3).take_text();
+  m.key = rows.take(row, 4).take_text();
+  m.subject = rows.take(row, 5).take_text();
+  m.content_type = rows.take(row, 6).take_text();
+  m.time = rows[row][7].time();
+  m.extensions = attributes_from_json(rows[row][8].text());
+  m.payload = rows.take(row, 9).take_bytes();
+  return m;
+}
+
+}  // namespace
+
+embedded_subscription::embedded_subscription(embedded_broker& home, const subscribe_options& options)
+    : home_(home), group_(options.group), arrivals_(home.file().watch()) {
+  auto tx = home_.file().begin();
+  for (const auto& name : options.topics) {
+    topic_state topic;
+    topic.name = name;
+    topic.info = home_.ensure_topic(tx, name);
+    tx.execute(queries::broker::add_group, {group_, topic.info.id});
+    topic.ownership = std::make_unique<sql::ownership>(
+        home_.file(), sql::ownership::settings{fmt::format("group/{}/{}", group_, name), topic.info.partitions,
+                                               home_.settings().lease_ttl});
+    topics_.push_back(std::move(topic));
+  }
+  tx.commit("broker.subscribe");
+}
+
+void embedded_subscription::refresh_if_due() {
+  if (std::ranges::none_of(topics_, [](const auto& t) { return t.ownership->due(); })) return;
+  auto tx = home_.file().begin();
+  std::vector<sql::ownership_change> changes;
+  for (auto& topic : topics_) changes.push_back(topic.ownership->refresh(tx));
+  tx.commit("broker.lease");
+  for (std::size_t i = 0; i < topics_.size(); ++i) {
+    auto& topic = topics_[i];
+    topic.ownership->applied();
+    for (const int partition : changes[i].lost) {
+      topic.partitions.erase(partition);
+      revoked_.push_back(tag_of(static_cast<std::uint32_t>(i), partition));
+    }
+    for (const int partition : changes[i].gained) {
+      const auto& held = topic.ownership->held().at(partition);
+      topic.partitions.insert_or_assign(partition, partition_state{ack_tracker(held.position)});
+    }
+  }
+}
+
+fetched embedded_subscription::fetch(std::size_t messages_max) {
+  fetched out;
+  commit_acknowledged();
+  refresh_if_due();
+  out.revoked = std::exchange(revoked_, {});
+  std::vector<std::pair<std::uint32_t, int>> owned;
+  for (std::uint32_t i = 0; i < topics_.size(); ++i)
+    for (const auto& [partition, unused] : topics_[i].partitions) owned.emplace_back(i, partition);
+  if (owned.empty() || messages_max == 0) return out;
+  const auto fair = (messages_max + owned.size() - 1) / owned.size();
+  ++turn_;
+  auto tx = home_.file().read();
+  for (std::size_t n = 0; n < owned.size() && out.deliveries.size() < messages_max; ++n) {
+    const auto [index, partition] = owned[(turn_ + n) % owned.size()];
+    const auto limit = std::min(fair, messages_max - out.deliveries.size());
+    read_partition(tx, {index, partition, limit}, out);
+  }
+  return out;
+}
+
+void embedded_subscription::read_partition(transaction& tx, const part& of, fetched& into) {
+  auto& topic = topics_[of.topic];
+  const int partition = of.partition;
+  auto& state = topic.partitions.at(partition);
+  auto rows = tx.execute(queries::broker::read_partition, {topic.info.id, partition, state.tracker.delivered_through(),
+                                                       static_cast<std::int64_t>(of.limit)});
+  if (rows.empty()) return;
+  const partition_fence fence{fmt::format("{}/{}/{}", home_.id(), topic.name, partition),
+                              topic.ownership->held().at(partition).epoch};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto position = rows[i][0].integer();
+    state.tracker.delivered(position);
+    into.deliveries.push_back({message_of(rows, i, topic.name), {tag_of(of.topic, partition), position}, fence});
+  }
+}
+
+void embedded_subscription::acknowledge(std::span<const delivery_tag> done) {
+  for (const auto& tag : done) {
+    auto& topic = topics_.at(tag.partition >> partition_bits);
+    const auto found = topic.partitions.find(static_cast<int>(tag.partition & ((1U << partition_bits) - 1)));
+    if (found != topic.partitions.end()) found->second.tracker.done(tag.position);
+  }
+  commit_acknowledged();
+}
+
+// Positions move in one transaction per topic. What fails here is tried again by the next call:
+// the trackers remember.
+void embedded_subscription::commit_acknowledged() {
+  for (std::uint32_t i = 0; i < topics_.size(); ++i) {
+    auto& topic = topics_[i];
+    std::map<int, std::int64_t> positions;
+    for (const auto& [partition, state] : topic.partitions)
+      if (state.tracker.has_news()) positions[partition] = state.tracker.done_through();
+    if (positions.empty()) continue;
+    try {
+      auto tx = home_.file().begin();
+      topic.ownership->advance(tx, positions);
+      tx.commit("broker.acknowledge");
+    } catch (const error& e) {
+      if (e.code() != errc::ownership_lost) throw;
+      lose(topic, i, e.what());
+      continue;
+    }
+    for (const auto& [partition, position] : positions) topic.partitions.at(partition).tracker.committed(position);
+  }
+}
+
+// One lost partition means that this member slept past its lease: nothing it holds can be relied on.
+void embedded_subscription::lose(topic_state& topic, std::uint32_t index, const char* why) {
+  for (const auto& [partition, unused] : topic.partitions) revoked_.push_back(tag_of(index, partition));
+  topic.partitions.clear();
+  topic.ownership->drop_all();
+  home_.file().env().log->write(log_level::warning, "partitions_lost",
+                                {{"group", group_}, {"topic", topic.name}, {"error", why}});
+}
+
+void embedded_subscription::leave() noexcept {
+  try {
+    commit_acknowledged();
+    auto tx = home_.file().begin();
+    for (auto& topic : topics_) topic.ownership->release_all(tx);
+    tx.commit("broker.leave");
+    for (auto& topic : topics_) {
+      topic.ownership->drop_all();
+      topic.partitions.clear();
+    }
+  } catch (const std::exception& e) {
+    home_.file().env().log->write(log_level::warning, "leave_failed", {{"group", group_}, {"error", e.what()}});
+  }
+}
+
+}  // namespace settle::sqlite

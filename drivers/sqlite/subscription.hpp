@@ -1,0 +1,54 @@
+// One member of a consumer group at the embedded broker.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/ack_tracker.hpp"
+#include "settle/broker.hpp"
+#include "sql/ownership.hpp"
+#include "sqlite/broker.hpp"
+
+namespace settle::sqlite {
+
+class embedded_subscription final : public subscription {
+ public:
+  embedded_subscription(embedded_broker& home, const subscribe_options& options);
+
+  fetched fetch(std::size_t messages_max) override;
+  void acknowledge(std::span<const delivery_tag> done) override;
+  void leave() noexcept override;
+  wakeup& arrivals() override { return *arrivals_; }
+
+ private:
+  struct partition_state {
+    ack_tracker tracker;
+  };
+  struct topic_state {
+    std::string name;
+    topic_info info;
+    std::unique_ptr<sql::ownership> ownership;
+    std::map<int, partition_state> partitions;
+  };
+
+  void refresh_if_due();
+  void commit_acknowledged();
+  void lose(topic_state& topic, std::uint32_t index, const char* why);
+  struct part {
+    std::uint32_t topic;  // index in topics_
+    int partition;
+    std::size_t limit;
+  };
+  void read_partition(transaction& tx, const part& of, fetched& into);
+
+  embedded_broker& home_;
+  std::string group_;
+  std::vector<topic_state> topics_;
+  std::unique_ptr<wakeup> arrivals_;
+  std::vector<std::uint32_t> revoked_;  // to be reported by the next fetch
+  std::size_t turn_ = 0;                // which partition is read first, so that none starves
+};
+
+}  // namespace settle::sqlite

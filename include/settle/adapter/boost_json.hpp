@@ -1,0 +1,32 @@
+// JSON payloads through Boost.JSON: encode and decode for every type that boost::json can convert
+// (value_from / value_to: described types, or tag_invoke overloads of your own).
+//
+//   template <>
+//   struct settle::codec<order_placed> : settle::json_codec<order_placed> {
+//     static constexpr std::string_view topic = "orders";
+//     static constexpr std::string_view type = "order.placed";
+//     static std::string key(const order_placed& e) { return e.order_id; }
+//   };
+//
+// Link Boost::json, or include <boost/json/src.hpp> in one source file.
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace settle {
+
+template <class T>
+struct json_codec {
+  static constexpr std::string_view content_type = "application/json";
+
+  static std::string encode(const T& value) {
+    return boost::json::serialize(boost::json::value_from(value));
+  }
+  static T decode(std::string_view payload) {
+    return boost::json::value_to<T>(boost::json::parse({payload.data(), payload.size()}));
+  }
+};
+
+}  // namespace settle

@@ -1,0 +1,204 @@
+// Settle's small SQL interface: a database, transactions on it, typed values.
+//
+//   auto db = settle::sqlite::open("orders.db");
+//   settle::migrate(*db);
+//
+//   auto tx = db->begin();
+//   tx.execute("insert into orders(id, total_cents) values ($1, $2)", {order_id, 4200});
+//   settle::publish(tx, order_placed{order_id, 4200});   // the event commits with the row, or not at all
+//   tx.commit();                                         // a transaction that is not committed rolls back
+//
+// Parameters are $1, $2, … on every database. Statement text never contains values.
+//
+// Threads: a database may be used by any number of threads; a transaction by one at a time.
+// Errors: settle::error. A retryable one left nothing behind, unless it says outcome_unknown().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "settle/environment.hpp"
+#include "settle/value.hpp"
+#include "settle/wakeup.hpp"
+
+namespace settle {
+
+enum class dialect { sqlite, postgres };
+
+// A statement with a name and a text per database, embedded from a .sql file at build time and
+// prepared once per connection.
+struct query {
+  std::string_view name;
+  std::string_view sqlite;
+  std::string_view postgres;
+
+  constexpr std::string_view text(dialect of) const {
+    return of == dialect::sqlite ? sqlite : postgres;
+  }
+};
+
+// What a statement returned: rows, and how many rows it changed.
+class result {
+ public:
+  class row {
+   public:
+    row(const value* cells, std::size_t columns) : cells_(cells), columns_(columns) {}
+    const value& operator[](std::size_t column) const;
+
+   private:
+    const value* cells_;
+    std::size_t columns_;
+  };
+
+  result() = default;
+  result(std::vector<value> cells, std::size_t columns, std::int64_t affected)
+      : cells_(std::move(cells)), columns_(columns), affected_(affected) {}
+
+  std::size_t size() const { return columns_ == 0 ? 0 : cells_.size() / columns_; }
+  bool empty() const { return cells_.empty(); }
+  row operator[](std::size_t index) const;
+  std::int64_t affected() const { return affected_; }
+
+  // Moves a cell out, for payloads that should not be copied.
+  value take(std::size_t row_index, std::size_t column) {
+    return std::move(cells_.at(row_index * columns_ + column));
+  }
+
+ private:
+  std::vector<value> cells_;
+  std::size_t columns_ = 0;
+  std::int64_t affected_ = 0;
+};
+
+using parameters = std::vector<value>;
+
+// A statement as plain data: for users who run it with their own driver and their own event loop.
+struct statement {
+  query text;
+  parameters values;
+};
+
+// One session with a database. Implemented by drivers; users work with transactions.
+class connection {
+ public:
+  virtual ~connection() = default;
+
+  virtual dialect speaks() const = 0;
+  virtual void begin_write(std::stop_token cancel) = 0;  // waits for its turn, at most busy_timeout
+  virtual void begin_read() = 0;                         // a consistent snapshot, never waits for writers
+  virtual void commit() = 0;
+  virtual void rollback() noexcept = 0;
+
+  virtual result execute(const query& text, std::span<const value> values) = 0;
+  virtual result execute(std::string_view sql, std::span<const value> values) = 0;
+
+  // Runs one statement for every row and returns how many rows each changed. The point of it is one
+  // round trip, or one prepared statement, for all of them. A failing row fails the call.
+  virtual std::vector<std::int64_t> execute_many(const query& text,
+                                                 std::span<const parameters> rows) = 0;
+
+  // Several statements separated by semicolons, without parameters. For migrations.
+  virtual void execute_script(std::string_view sql) = 0;
+};
+
+// What an event was caused by; events published in the same transaction inherit it.
+struct origin {
+  std::string correlation_id;
+  std::string causation_id;
+  std::string traceparent;
+  std::string tracestate;
+};
+
+class database;
+
+// An open transaction that somebody else commits. Handlers receive this type: they can read, write and
+// publish, but they cannot commit, and BEGIN, COMMIT or ROLLBACK sent as SQL are refused.
+class transaction {
+ public:
+  transaction(const transaction&) = delete;
+  transaction& operator=(const transaction&) = delete;
+
+  result execute(std::string_view sql, std::initializer_list<value> values = {});
+  result execute(const query& text, std::initializer_list<value> values = {});
+  result execute(const statement& what);
+  std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows);
+
+  const environment& env() const { return *env_; }
+  const origin& cause() const { return cause_; }
+  void set_cause(origin cause) { cause_ = std::move(cause); }
+
+ protected:
+  transaction(std::unique_ptr<connection> on, database& home, const environment& env);
+  transaction(transaction&&) noexcept = default;
+  ~transaction() = default;
+
+  std::unique_ptr<connection> connection_;
+  database* home_;
+  const environment* env_;
+  origin cause_;
+};
+
+// A transaction that its holder commits. Rolls back when it goes out of scope uncommitted.
+class owned_transaction final : public transaction {
+ public:
+  owned_transaction(owned_transaction&&) noexcept = default;
+  ~owned_transaction();
+
+  // Durable when it returns. If it throws, the transaction is over; outcome_unknown() says whether
+  // the commit may have happened all the same. `effect` names its two fault points.
+  void commit(std::string_view effect = "commit");
+  void rollback() noexcept;
+
+  void execute_script(std::string_view sql);
+
+ private:
+  friend class database;
+  owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env);
+};
+
+class database {
+ public:
+  virtual ~database();
+
+  // A read-write transaction. Waits for other writers in arrival order, at most busy_timeout, then
+  // throws store_busy. `cancel` ends the wait early with errc::cancelled.
+  owned_transaction begin(std::stop_token cancel = {});
+
+  // A read-only snapshot; neither waits for writers nor delays them.
+  owned_transaction read();
+
+  const environment& env() const { return env_; }
+  virtual dialect speaks() const = 0;
+
+  // A human name of this database for errors and logs (a path, or host and name; never a password).
+  virtual std::string name() const = 0;
+
+  // Something to wait on until anybody, in this process or another, has committed here. Each caller
+  // gets its own.
+  virtual std::unique_ptr<wakeup> watch() = 0;
+
+ protected:
+  explicit database(const environment& env);
+
+  // Drivers hand out a connection, from a pool if they have one, and get it back idle.
+  virtual std::unique_ptr<connection> acquire() = 0;
+  virtual void release(std::unique_ptr<connection> idle) noexcept = 0;
+
+ private:
+  friend class owned_transaction;
+  environment env_;
+};
+
+// Brings Settle's tables in this database up to date. Safe to call from any number of processes at
+// once and at every start: the first one applies, the others wait and find nothing to do.
+// Returns how many migrations were applied. Throws schema_newer if the database is ahead of this build.
+int migrate(database& db);
+
+}  // namespace settle

@@ -1,0 +1,51 @@
+// Publishing: one row in the caller's own transaction. Commit, and the event will reach every
+// subscriber; roll back, and nobody will ever see it.
+//
+//   auto tx = db->begin();
+//   tx.execute("insert into orders(id, total_cents) values ($1, $2)", {id, 4200});
+//   settle::publish(tx, order_placed{id, 4200});
+//   tx.commit();
+//
+// Nothing is sent here: a relay reads the row after the commit (settle/relay.hpp).
+// Order: events of one key are first delivered in the order of these calls, if the calls of one key do
+// not overlap (on SQLite transactions never do).
+// Errors: invalid_name and payload_too_large are thrown before the transaction is touched.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "settle/codec.hpp"
+#include "settle/database.hpp"
+#include "settle/event.hpp"
+#include "settle/ids.hpp"
+
+namespace settle {
+
+struct publish_options {
+  // The event's id, if the caller has one to reuse; else a new UUIDv7. Consumers deduplicate by it.
+  std::optional<event_id> id = std::nullopt;
+
+  // What this event belongs to and was caused by, and its W3C trace. Whatever is empty is taken from
+  // the transaction: inside a handler, from the message being handled.
+  origin cause = {};
+
+  // Larger payloads are refused with payload_too_large. Unit: bytes. Brokers have limits too (1 MiB is
+  // what most accept); put large documents into a store and their address into the event.
+  std::size_t payload_bytes_max = event_limits::payload_bytes_max_default;
+};
+
+event_id publish(transaction& tx, const event& what, const publish_options& options = {});
+
+template <encodable T>
+event_id publish(transaction& tx, const T& what, const publish_options& options = {}) {
+  return publish(tx, to_event(what), options);
+}
+
+// The same as plain data, for callers with a driver of their own: run `text` for your database with
+// `values` in your transaction. Checks everything that publish() checks.
+statement publish_statement(const event& what, const publish_options& options, event_id id,
+                            timestamp created_at);
+
+}  // namespace settle

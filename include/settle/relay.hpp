@@ -1,0 +1,57 @@
+// The relay: takes committed events out of a database's outbox and publishes them to a broker.
+//
+//   settle::relay relay(*db, broker->publishing());
+//   settle::background loop(relay);
+//
+// Guarantees: every committed event is confirmed by the broker at least once; events of one key in
+// order; nothing that rolled back. Run as many relays on one outbox as you like, in any processes:
+// each owns a part of the keys, under a lease with a fence, and takes over what another leaves behind.
+// A broker that is down costs no attempt: the relay pauses, probes with growing pauses and resumes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "settle/broker.hpp"
+#include "settle/database.hpp"
+#include "settle/service.hpp"
+
+namespace settle {
+
+struct relay_options {
+  // The CloudEvents source of the messages. Empty: "settle:" and the database's own id.
+  std::string source = {};
+  // Events per batch: one read, one publish, one progress commit. More is faster and holds more memory.
+  std::size_t batch_max = 500;
+  // Payload bytes per batch; a single larger event still goes, alone.
+  std::size_t batch_bytes_max = 4 * 1024 * 1024;
+  // How long a silent owner keeps its part before another relay takes over. Shorter is faster
+  // take-over; the fence keeps it correct at any value. Renewed three times in this time.
+  duration lease_ttl = std::chrono::seconds(10);
+  // How often to look without a wake-up. The wake-up is the rule; this is the safety net.
+  duration idle_poll = std::chrono::milliseconds(500);
+  // Longest pause between two attempts while the broker refuses.
+  duration retry_wait_max = std::chrono::seconds(30);
+};
+
+class relay final : public service {
+ public:
+  relay(database& outbox, publisher& destination, const relay_options& options = {});
+  ~relay() override;
+
+  // One batch: read, publish, note progress. False when nothing was waiting.
+  bool run_once(std::stop_token cancel = {}) override;
+
+  std::string_view name() const override { return "relay"; }
+  const environment& env() const override;
+  wakeup& arrivals() override;
+  duration idle_wait() const override;
+  void leave() noexcept override;
+
+ private:
+  class engine;
+  std::unique_ptr<engine> engine_;
+};
+
+}  // namespace settle

@@ -1,0 +1,19 @@
+// Retry arithmetic: pure, so that a test can read the whole schedule.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "settle/environment.hpp"
+
+namespace settle {
+
+// The pause after the n-th failure: n² · unit, at most `longest`.
+constexpr duration quadratic_wait(std::int64_t failures, duration unit, duration longest) {
+  constexpr std::int64_t failures_counted_max = 10'000;  // n² stays far from overflow
+  const auto n = std::clamp<std::int64_t>(failures, 1, failures_counted_max);
+  if (unit.count() > longest.count() / (n * n)) return longest;
+  return n * n * unit;
+}
+
+}  // namespace settle

@@ -1,0 +1,54 @@
+#include "base/time_text.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace settle {
+namespace {
+
+// Reads `digits` decimal digits at `at`, followed by `after` (0: nothing to follow).
+bool read(std::string_view text, std::size_t& at, std::size_t digits, char after, int& out) {
+  if (at + digits > text.size()) return false;
+  const auto* begin = text.data() + at;
+  const auto [end, code] = std::from_chars(begin, begin + digits, out);
+  if (code != std::errc{} || end != begin + digits) return false;
+  at += digits;
+  if (after == 0) return true;
+  return at < text.size() && text[at++] == after;
+}
+
+}  // namespace
+
+std::string to_rfc3339(timestamp at) {
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(at - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     time.hours().count(), time.minutes().count(), time.seconds().count(),
+                     time.subseconds().count());
+}
+
+std::optional<timestamp> from_rfc3339(std::string_view text) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+  std::size_t at = 0;
+  if (!read(text, at, 4, '-', year) || !read(text, at, 2, '-', month) || !read(text, at, 2, 'T', day) ||
+      !read(text, at, 2, ':', hour) || !read(text, at, 2, ':', minute) || !read(text, at, 2, 0, second))
+    return std::nullopt;
+  std::int64_t micros = 0;
+  if (at < text.size() && text[at] == '.') {
+    std::int64_t unit = 100'000;
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, unit /= 10)
+      micros += (text[at] - '0') * unit;
+  }
+  if (text.substr(at) != "Z") return std::nullopt;
+  using namespace std::chrono;
+  const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                            std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  return timestamp(sys_days(date).time_since_epoch() + hours(hour) + minutes(minute) + seconds(second) +
+                   microseconds(micros));
+}
+
+}  // namespace settle

@@ -1,0 +1,22 @@
+// The bug zoo: known bugs of this field, kept as switches. They exist only in the test library
+// settle_zoo; in the real one `zoo::has` is a constant false and the branch is gone. A test proves that
+// our checks find each of them.
+#pragma once
+
+namespace settle::zoo {
+
+enum class bug {
+  none,
+  ack_before_commit,     // a crash between the two loses the message
+  check_then_insert,     // two deliveries both see "not processed yet"
+  publish_after_commit,  // a crash between the two loses the event
+};
+
+#ifdef SETTLE_ZOO
+inline bug present = bug::none;
+inline bool has(bug which) { return present == which; }
+#else
+constexpr bool has(bug) { return false; }
+#endif
+
+}  // namespace settle::zoo

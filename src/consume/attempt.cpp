@@ -1,0 +1,169 @@
+// One attempt at a batch: fence, claims, handlers and commit in one transaction.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/zoo.hpp"
+#include "consume/engine.hpp"
+#include "queries/consume.hpp"
+#include "settle/metrics.hpp"
+
+namespace settle {
+namespace {
+
+// The store's trouble, not the message's: the batch stays as it is, and nobody is charged.
+bool blames_the_store(const error& e) {
+  switch (e.code()) {
+    case errc::store_busy:
+    case errc::store_unavailable:
+    case errc::store_full:
+    case errc::store_corrupt:
+    case errc::schema_missing:
+    case errc::ownership_lost:
+    case errc::cancelled: return true;
+    default: return e.outcome_unknown();
+  }
+}
+
+}  // namespace
+
+const consumer::raw_handler* consumer::engine::handler_of(const message& m) const {
+  const auto found = handlers_.find(std::pair(m.topic, m.type));
+  return found == handlers_.end() ? nullptr : &found->second;
+}
+
+std::string consumer::engine::dedup_key_of(const message& m) const {
+  if (options_.key == dedup_key::message_id) return m.id;
+  return m.key.empty() ? std::string() : m.key + "-" + m.type;
+}
+
+std::optional<consumer::engine::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& m = messages[i]->content.content;
+    keys.push_back(dedup_key_of(m));
+    if (keys.back().empty() && handler_of(m) != nullptr)
+      return failure{i, error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic).what()};
+  }
+  std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
+  if (zoo::has(zoo::bug::check_then_insert)) {
+    auto look = db_.read();
+    for (const auto& key : keys) unseen.push_back(look.execute(queries::consume::is_processed, {options_.name, key}).empty());
+  }
+  auto tx = db_.begin(cancel);
+  check_fences(tx, messages);
+  auto fresh = claim(tx, messages, keys);
+  if (zoo::has(zoo::bug::check_then_insert)) fresh = unseen;
+  if (auto why = run_handlers(tx, messages, fresh)) return why;
+  if (zoo::has(zoo::bug::ack_before_commit)) {
+    std::vector<delivery_tag> tags;
+    for (const auto* one : messages) tags.push_back(one->content.tag);
+    subscription_->acknowledge(tags);
+  }
+  try {
+    tx.commit("consumer.commit");
+  } catch (const error& e) {
+    if (e.retryable() || blames_the_store(e)) throw;
+    return failure{std::nullopt, e.what()};
+  }
+  succeeded(messages, fresh);
+  return std::nullopt;
+}
+
+// The partition's owner is checked where the effects are written: an owner that was replaced while it
+// slept finds a higher epoch here and writes nothing.
+void consumer::engine::check_fences(transaction& tx, batch messages) {
+  std::set<std::pair<std::string_view, std::int64_t>> fences;
+  for (const auto* one : messages)
+    if (!one->content.fence.partition.empty())
+      fences.emplace(one->content.fence.partition, one->content.fence.epoch);
+  for (const auto& [partition, epoch] : fences) {
+    const auto stored = tx.execute(queries::consume::read_fence, {options_.name, partition});
+    const auto highest = stored.empty() ? -1 : stored[0][0].integer();
+    if (highest == epoch) continue;
+    if (highest > epoch)
+      throw error(errc::ownership_lost, "partition " + std::string(partition) + " has another owner now");
+    tx.execute(queries::consume::raise_fence, {options_.name, partition, epoch});
+  }
+}
+
+// Claims in the order of their keys, so that two nodes with the same messages cannot deadlock.
+std::vector<bool> consumer::engine::claim(transaction& tx, batch messages, const std::vector<std::string>& keys) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const std::string& { return keys[i]; });
+  std::vector<parameters> rows;
+  rows.reserve(order.size());
+  const auto now = env().now();
+  for (const auto i : order) {
+    const auto& m = messages[i]->content.content;
+    rows.push_back({options_.name, keys[i], m.topic, m.type, now});
+  }
+  const auto inserted = tx.execute_many(queries::consume::claim, rows);
+  std::vector<bool> fresh(messages.size(), false);
+  for (std::size_t n = 0; n < order.size(); ++n) fresh[order[n]] = inserted[n] == 1;
+  return fresh;
+}
+
+std::optional<consumer::engine::failure> consumer::engine::run_handlers(transaction& tx, batch messages,
+                                                                        const std::vector<bool>& fresh) {
+  const auto started = env().now();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& m = messages[i]->content.content;
+    const auto* handler = handler_of(m);
+    if (handler == nullptr || !fresh[i]) continue;
+    const auto extension = [&](const char* name) {
+      const auto found = m.extensions.find(name);
+      return found == m.extensions.end() ? std::string() : found->second;
+    };
+    const auto correlation = extension("correlationid");
+    tx.set_cause({correlation.empty() ? m.id : correlation, m.id, extension("traceparent"), extension("tracestate")});
+    try {
+      with_fault_points(env(), "consumer.handler", [&] { (*handler)(m, tx); });
+    } catch (const error& e) {
+      if (blames_the_store(e)) throw;
+      return failure{i, e.what()};
+    } catch (const std::exception& e) {
+      return failure{i, e.what()};
+    } catch (...) {
+      return failure{i, "the handler threw something that is not a std::exception"};
+    }
+  }
+  const auto ran = std::ranges::count(fresh, true);
+  if (ran > 0) {
+    const auto each = static_cast<double>((env().now() - started).count()) / static_cast<double>(ran);
+    handler_us_ = handler_us_ == 0 ? each : 0.8 * handler_us_ + 0.2 * each;
+  }
+  return std::nullopt;
+}
+
+void consumer::engine::succeeded(batch messages, const std::vector<bool>& fresh) {
+  std::int64_t applied = 0, duplicates = 0, ignored = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& m = messages[i]->content.content;
+    if (handler_of(m) == nullptr) {
+      ++ignored;
+    } else if (fresh[i]) {
+      ++applied;
+    } else {
+      ++duplicates;
+      if (env().log->enabled(log_level::info))
+        env().log->write(log_level::info, "duplicate_skipped",
+                         {{"consumer", options_.name}, {"message_id", m.id}, {"type", m.type}});
+    }
+    messages[i]->failures = 0;
+    done_.push_back(messages[i]);
+  }
+  {
+    const std::scoped_lock lock(counts_mutex_);
+    counts_.applied += applied;
+    counts_.duplicates += duplicates;
+    counts_.ignored += ignored;
+  }
+  env().counters->add("settle_consumer_applied_total", {{"consumer", options_.name}}, applied);
+  env().counters->add("settle_consumer_duplicates_total", {{"consumer", options_.name}}, duplicates);
+  env().counters->add("settle_consumer_ignored_total", {{"consumer", options_.name}}, ignored);
+}
+
+}  // namespace settle

@@ -1,0 +1,70 @@
+// A consumer's work: fetch, claim, run handlers, commit, acknowledge.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "consume/inbox.hpp"
+#include "settle/consume.hpp"
+#include "settle/error.hpp"
+
+namespace settle {
+
+class consumer::engine {
+ public:
+  engine(database& db, broker& from, const consumer_options& options);
+
+  void add(std::string_view topic, std::string_view type, raw_handler handler);
+  bool run_once(const std::stop_token& cancel);
+  void leave() noexcept;
+
+  const environment& env() const { return db_.env(); }
+  const std::string& name() const { return options_.name; }
+  wakeup& arrivals();
+  duration idle_wait() const;
+  consumer_counts counts() const;
+
+ private:
+  using batch = std::span<consume::held_message* const>;
+
+  // Why a batch was rolled back for the sake of one of its messages.
+  struct failure {
+    std::optional<std::size_t> at;  // which one; none if COMMIT itself refused
+    std::string reason;
+  };
+
+  void subscribe();
+  void fetch();
+  const raw_handler* handler_of(const message& m) const;
+  std::string dedup_key_of(const message& m) const;
+
+  void apply(batch messages, const std::stop_token& cancel);
+  void apply_split(batch messages, const failure& why, const std::stop_token& cancel);
+  void hold(consume::held_message& one, const std::string& why);
+
+  std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
+  void check_fences(transaction& tx, batch messages);
+  std::vector<bool> claim(transaction& tx, batch messages, const std::vector<std::string>& keys);
+  std::optional<failure> run_handlers(transaction& tx, batch messages, const std::vector<bool>& fresh);
+  void succeeded(batch messages, const std::vector<bool>& fresh);
+  void acknowledge_done();
+  std::size_t batch_limit() const;
+
+  database& db_;
+  broker& broker_;
+  consumer_options options_;
+  std::map<std::pair<std::string, std::string>, raw_handler, std::less<>> handlers_;  // by topic and type
+  std::unique_ptr<subscription> subscription_;
+  consume::inbox inbox_;
+  std::vector<consume::held_message*> done_;  // of this run: committed, to be acknowledged
+  mutable std::mutex counts_mutex_;
+  consumer_counts counts_;
+  double handler_us_ = 0;  // running average per message
+};
+
+}  // namespace settle

@@ -1,0 +1,16 @@
+-- name: read_fence
+select epoch from settle_consumer_fences where consumer = $1 and partition = $2
+
+-- name: raise_fence
+insert into settle_consumer_fences (consumer, partition, epoch) values ($1, $2, $3)
+on conflict (consumer, partition) do update set epoch = excluded.epoch where epoch < excluded.epoch
+
+-- One atomic insert-or-skip decides who runs the handler; there is no look before it.
+-- name: claim
+insert into settle_processed_events (consumer, message_id, topic, event_type, processed_at)
+values ($1, $2, $3, $4, $5)
+on conflict do nothing
+
+-- The weak way, for the bug zoo only.
+-- name: is_processed
+select 1 from settle_processed_events where consumer = $1 and message_id = $2

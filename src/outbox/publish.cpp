@@ -1,0 +1,97 @@
+#include "settle/publish.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "outbox/lanes.hpp"
+#include "queries/outbox.hpp"
+#include "settle/error.hpp"
+
+namespace settle {
+namespace {
+
+// CloudEvents attributes that Settle writes itself.
+constexpr std::array<std::string_view, 14> reserved_headers{
+    "id",           "source",        "specversion", "type",        "datacontenttype", "dataschema", "subject",
+    "time",         "partitionkey",  "correlationid", "causationid", "traceparent",   "tracestate", "sequence"};
+
+void check_header_name(std::string_view name) {
+  check_name(name, {"header name", event_limits::name_bytes_max});
+  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (!std::ranges::all_of(name, allowed))
+    throw error(errc::invalid_name,
+                fmt::format("the header '{}' is no CloudEvents attribute name: only a–z and 0–9", name));
+  if (std::ranges::find(reserved_headers, name) != reserved_headers.end())
+    throw error(errc::invalid_name, fmt::format("the header '{}' is set by Settle itself", name));
+}
+
+void check(const event& what, const publish_options& options) {
+  constexpr auto name_max = event_limits::name_bytes_max;
+  check_name(what.topic, {"topic", name_max});
+  check_name(what.type, {"event type", name_max});
+  check_name(what.key, {"key", event_limits::key_bytes_max, true});
+  check_name(what.aggregate_type, {"aggregate type", name_max, true});
+  check_name(what.content_type, {"content type", name_max});
+  if (what.headers.size() > event_limits::headers_max)
+    throw error(errc::invalid_argument, fmt::format("the event has {} headers, {} are allowed",
+                                                    what.headers.size(), event_limits::headers_max));
+  for (const auto& [name, content] : what.headers) {
+    check_header_name(name);
+    check_name(content, {"value of header '" + name + "'", event_limits::header_bytes_max, true});
+  }
+  if (what.payload.size() > options.payload_bytes_max)
+    throw error(errc::payload_too_large, fmt::format("the payload of {} has {} bytes, payload_bytes_max is {}",
+                                                     what.type, what.payload.size(), options.payload_bytes_max));
+}
+
+// The event's own headers and what it was caused by, as CloudEvents extensions.
+attributes extensions_of(const event& what, const origin& cause) {
+  attributes all = what.headers;
+  const auto add = [&](const char* name, const std::string& content) {
+    if (content.empty()) return;
+    check_name(content, {name, event_limits::header_bytes_max});
+    all[name] = content;
+  };
+  add("correlationid", cause.correlation_id);
+  add("causationid", cause.causation_id);
+  add("traceparent", cause.traceparent);
+  add("tracestate", cause.tracestate);
+  return all;
+}
+
+origin inherit(origin own, const origin& from) {
+  if (own.correlation_id.empty()) own.correlation_id = from.correlation_id;
+  if (own.causation_id.empty()) own.causation_id = from.causation_id;
+  if (own.traceparent.empty()) {
+    own.traceparent = from.traceparent;
+    own.tracestate = from.tracestate;
+  }
+  return own;
+}
+
+}  // namespace
+
+statement publish_statement(const event& what, const publish_options& options, event_id id,
+                            timestamp created_at) {
+  check(what, options);
+  const auto extensions = extensions_of(what, options.cause);
+  const auto id_text = id.text();
+  return {queries::outbox::insert_event,
+          {outbox::lane_of(what.key, id_text), id_text, what.topic, what.type, what.aggregate_type, what.key,
+           what.content_type, to_json(extensions), created_at, blob{what.payload}}};
+}
+
+event_id publish(transaction& tx, const event& what, const publish_options& options) {
+  auto complete = options;
+  complete.cause = inherit(options.cause, tx.cause());
+  const auto id = options.id ? *options.id : tx.env().ids->next_as<event_id>();
+  const auto insert = publish_statement(what, complete, id, tx.env().now());
+  with_fault_points(tx.env(), "outbox.insert", [&] { tx.execute(insert); });
+  return id;
+}
+
+}  // namespace settle

@@ -1,0 +1,220 @@
+#include "settle/relay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "base/retry.hpp"
+#include "outbox/lanes.hpp"
+#include "outbox/relay_engine.hpp"
+#include "queries/outbox.hpp"
+#include "settle/error.hpp"
+#include "settle/metrics.hpp"
+
+namespace settle {
+
+using outbox::share_group;
+using outbox::window_outcome;
+
+namespace {
+
+constexpr duration retry_wait = std::chrono::milliseconds(100);
+
+void check(const relay_options& options) {
+  if (options.batch_max < 1 || options.batch_max > 10'000)
+    throw error(errc::invalid_argument, "relay_options.batch_max must be 1 to 10,000");
+  if (options.batch_bytes_max < 1) throw error(errc::invalid_argument, "relay_options.batch_bytes_max must be positive");
+  if (options.lease_ttl < std::chrono::milliseconds(50))
+    throw error(errc::invalid_argument, "relay_options.lease_ttl must be at least 50 ms");
+  if (options.idle_poll <= duration::zero() || options.retry_wait_max <= duration::zero())
+    throw error(errc::invalid_argument, "relay_options.idle_poll and retry_wait_max must be positive");
+}
+
+}  // namespace
+
+relay::engine::engine(database& outbox, publisher& destination, const relay_options& options)
+    : db_(outbox),
+      destination_(destination),
+      options_(options),
+      ownership_(outbox, {std::string(outbox::ownership_scope), outbox::share_count, options.lease_ttl}),
+      arrivals_(outbox.watch()),
+      source_(options.source) {
+  check(options);
+}
+
+bool relay::engine::run_once(const std::stop_token& cancel) {
+  if (env().now() < paused_until_) return false;
+  try {
+    refresh_if_due(cancel);
+    auto group = outbox::next_group(scanned_, tick_);
+    if (!group) {
+      take_tick(cancel);
+      group = outbox::next_group(scanned_, tick_);
+    }
+    if (!group) return false;
+    const auto found = read_window(*group);
+    if (found.rows.empty()) {
+      for (auto& [share, position] : scanned_)
+        if ((group->mask >> share & 1) != 0) position = found.end;
+      return true;
+    }
+    const auto results =
+        with_fault_points(env(), "relay.publish", [&] { return destination_.publish(found.messages); });
+    const auto outcome = outbox::judge(*group, found.end, found.rows, results);
+    note_progress(*group, outcome, cancel);
+    pause_if_failed(outcome);
+    return true;
+  } catch (const error& e) {
+    if (e.code() != errc::ownership_lost) throw;
+    lose_everything(e.what());
+    return true;
+  }
+}
+
+void relay::engine::refresh_if_due(const std::stop_token& cancel) {
+  if (!ownership_.due()) return;
+  auto tx = db_.begin(cancel);
+  if (source_.empty()) source_ = "settle:" + tx.execute(queries::outbox::read_identity)[0][0].text();
+  const auto change = ownership_.refresh(tx);
+  tx.commit("relay.lease");
+  ownership_.applied();
+  for (const int share : change.lost) scanned_.erase(share);
+  for (const int share : change.gained) scanned_[share] = ownership_.held().at(share).position;
+  if (!change.lost.empty() || !change.gained.empty())
+    env().log->write(log_level::info, "relay_shares_changed",
+                     {{"outbox", db_.name()},
+                      {"member", ownership_.member()},
+                      {"gained", std::to_string(change.gained.size())},
+                      {"lost", std::to_string(change.lost.size())}});
+}
+
+// A commit of ours, synced, above every row that we are going to publish: whatever is visible below it
+// survives a power cut, even if its own writer did not wait for the disk.
+void relay::engine::take_tick(const std::stop_token& cancel) {
+  {
+    auto look = db_.read();
+    const auto head = look.execute(queries::outbox::read_head);
+    const auto newest = head[0][0].integer();
+    const auto ticked = head[0][1].integer();
+    if (ticked >= newest) {
+      tick_ = ticked;
+      return;
+    }
+  }
+  auto tx = db_.begin(cancel);
+  const auto ticked = tx.execute(queries::outbox::write_tick)[0][0].integer();
+  tx.commit("relay.tick");
+  tick_ = ticked;
+}
+
+relay::engine::window relay::engine::read_window(const share_group& group) {
+  auto tx = db_.read();
+  const auto sizes = tx.execute(queries::outbox::measure_window,
+                                {group.from, tick_, group.mask, static_cast<std::int64_t>(options_.batch_max)});
+  std::vector<outbox::measured_row> measured;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    measured.push_back({sizes[i][0].integer(), sizes[i][1].integer()});
+  window found;
+  found.end = outbox::window_end(measured, options_.batch_max, options_.batch_bytes_max, tick_);
+  if (measured.empty()) return found;
+  auto rows = tx.execute(queries::outbox::read_window, {group.from, found.end, group.mask});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    found.rows.push_back({rows[i][0].integer(), static_cast<int>(rows[i][1].integer())});
+    found.messages.push_back(message_of(rows, i));
+  }
+  return found;
+}
+
+message relay::engine::message_of(result& rows, std::size_t row) {
+  const auto seq = rows[row][0].integer();
+  const auto& aggregate_type = rows[row][5].text();
+  message m;
+  m.id = rows[row][2].text();
+  m.source = source_;
+  m.topic = rows[row][3].text();
+  m.type = rows[row][4].text();
+  m.key = rows[row][6].text();
+  m.subject = aggregate_type.empty() || m.key.empty() ? m.key : aggregate_type + "/" + m.key;
+  m.content_type = rows[row][7].text();
+  m.extensions = attributes_from_json(rows[row][8].text());
+  m.extensions["sequence"] = std::to_string(seq);
+  m.time = rows[row][9].time();
+  m.payload = rows.take(row, 10).take_bytes();
+  return m;
+}
+
+// Progress and the next tick share one commit: under load a batch costs this one and the broker's.
+void relay::engine::note_progress(const share_group& group, const window_outcome& outcome,
+                                  const std::stop_token& cancel) {
+  auto tx = db_.begin(cancel);
+  ownership_.advance(tx, outcome.positions);
+  for (const auto& failure : outcome.failures) ownership_.note_failure(tx, failure.share, failure.reason);
+  if (outcome.confirmed > 0) {
+    // Shares that stopped early passed the same batch later than the others: one row per position.
+    std::map<std::int64_t, std::uint32_t> masks;
+    for (const auto& [share, position] : outcome.positions)
+      if (position > group.from) masks[position] |= 1U << share;
+    for (const auto& [position, mask] : masks)
+      tx.execute(queries::outbox::note_progress, {mask, position, env().now()});
+  }
+  const auto ticked = tx.execute(queries::outbox::write_tick)[0][0].integer();
+  tx.commit("relay.progress");
+  tick_ = ticked;
+  for (const auto& [share, position] : outcome.positions) scanned_[share] = position;
+  env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
+}
+
+void relay::engine::pause_if_failed(const window_outcome& outcome) {
+  if (outcome.failures.empty()) {
+    if (failures_ > 0) env().log->write(log_level::info, "relay_resumed", {{"outbox", db_.name()}});
+    failures_ = 0;
+    return;
+  }
+  ++failures_;
+  paused_until_ = env().now() + quadratic_wait(failures_, retry_wait, options_.retry_wait_max);
+  const auto& first = outcome.failures.front();
+  env().counters->add("settle_relay_failures_total", {{"fault", first.destination ? "destination" : "message"}});
+  env().log->write(log_level::warning, "relay_paused",
+                   {{"outbox", db_.name()},
+                    {"fault", first.destination ? "destination" : "message"},
+                    {"failures", std::to_string(failures_)},
+                    {"reason", first.reason}});
+}
+
+void relay::engine::lose_everything(const char* why) {
+  ownership_.drop_all();
+  scanned_.clear();
+  env().counters->add("settle_relay_ownership_lost_total", {});
+  env().log->write(log_level::warning, "relay_ownership_lost", {{"outbox", db_.name()}, {"error", why}});
+}
+
+duration relay::engine::idle_wait() const {
+  const auto now = env().now();
+  auto wait = std::min(options_.idle_poll, options_.lease_ttl / 3);
+  if (paused_until_ > now) wait = std::min(wait, paused_until_ - now);
+  return wait;
+}
+
+void relay::engine::leave() noexcept {
+  try {
+    auto tx = db_.begin();
+    ownership_.release_all(tx);
+    tx.commit("relay.leave");
+    ownership_.drop_all();
+    scanned_.clear();
+  } catch (const std::exception& e) {
+    env().log->write(log_level::warning, "relay_leave_failed", {{"outbox", db_.name()}, {"error", e.what()}});
+  }
+}
+
+relay::relay(database& outbox, publisher& destination, const relay_options& options)
+    : engine_(std::make_unique<engine>(outbox, destination, options)) {}
+relay::~relay() = default;
+bool relay::run_once(std::stop_token cancel) { return engine_->run_once(cancel); }
+const environment& relay::env() const { return engine_->env(); }
+wakeup& relay::arrivals() { return engine_->arrivals(); }
+duration relay::idle_wait() const { return engine_->idle_wait(); }
+void relay::leave() noexcept { engine_->leave(); }
+
+}  // namespace settle

@@ -1,0 +1,54 @@
+// The relay's work on one outbox: own shares, take ticks, read windows, publish, note progress.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "outbox/window.hpp"
+#include "settle/relay.hpp"
+#include "sql/ownership.hpp"
+
+namespace settle {
+
+class relay::engine {
+ public:
+  engine(database& outbox, publisher& destination, const relay_options& options);
+
+  bool run_once(const std::stop_token& cancel);
+  void leave() noexcept;
+
+  const environment& env() const { return db_.env(); }
+  wakeup& arrivals() { return *arrivals_; }
+  duration idle_wait() const;
+
+ private:
+  struct window {
+    std::int64_t end = 0;
+    std::vector<outbox::sent_row> rows;
+    std::vector<message> messages;
+  };
+
+  void refresh_if_due(const std::stop_token& cancel);
+  void take_tick(const std::stop_token& cancel);
+  window read_window(const outbox::share_group& group);
+  message message_of(result& rows, std::size_t row);
+  void note_progress(const outbox::share_group& group, const outbox::window_outcome& outcome,
+                     const std::stop_token& cancel);
+  void pause_if_failed(const outbox::window_outcome& outcome);
+  void lose_everything(const char* why);
+
+  database& db_;
+  publisher& destination_;
+  relay_options options_;
+  sql::ownership ownership_;
+  std::unique_ptr<wakeup> arrivals_;
+  std::string source_;
+  std::map<int, std::int64_t> scanned_;  // per owned share: nothing unsent at or below it
+  std::int64_t tick_ = 0;                // a durable tick: rows at or below it may be published
+  std::int64_t failures_ = 0;            // publishes in a row that were not confirmed
+  timestamp paused_until_{};
+};
+
+}  // namespace settle

@@ -1,0 +1,30 @@
+-- name: insert_event
+insert into settle_outbox (lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type,
+                           headers, created_at, payload)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+
+-- name: read_identity
+select database_id, generation from settle_identity
+
+-- name: read_head
+select coalesce((select max(seq) from settle_outbox), 0), (select seq_high from settle_outbox_tick)
+
+-- name: write_tick
+update settle_outbox_tick set seq_high = max(seq_high, coalesce((select max(seq) from settle_outbox), 0))
+returning seq_high
+
+-- Sizes first: payloads are read only for what fits into the batch. $3 is the mask of shares.
+-- name: measure_window
+select seq, length(payload) from settle_outbox
+where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
+order by seq limit $4
+
+-- name: read_window
+select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+       created_at, payload
+from settle_outbox
+where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
+order by seq
+
+-- name: note_progress
+insert into settle_outbox_progress (shares, position, at) values ($1, $2, $3)

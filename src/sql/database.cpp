@@ -1,0 +1,98 @@
+#include "settle/database.hpp"
+
+#include "base/check.hpp"
+#include "settle/error.hpp"
+
+namespace settle {
+
+const value& result::row::operator[](std::size_t column) const {
+  SETTLE_CHECK(column < columns_, "a column of the result");
+  return cells_[column];
+}
+
+result::row result::operator[](std::size_t index) const {
+  SETTLE_CHECK(index < size(), "a row of the result");
+  return {cells_.data() + index * columns_, columns_};
+}
+
+transaction::transaction(std::unique_ptr<connection> on, database& home, const environment& env)
+    : connection_(std::move(on)), home_(&home), env_(&env) {}
+
+namespace {
+
+connection& require(const std::unique_ptr<connection>& open) {
+  if (!open) throw error(errc::transaction_lost, "the transaction has already ended");
+  return *open;
+}
+
+}  // namespace
+
+result transaction::execute(std::string_view sql, std::initializer_list<value> values) {
+  return require(connection_).execute(sql, {values.begin(), values.size()});
+}
+
+result transaction::execute(const query& text, std::initializer_list<value> values) {
+  return require(connection_).execute(text, {values.begin(), values.size()});
+}
+
+result transaction::execute(const statement& what) {
+  return require(connection_).execute(what.text, what.values);
+}
+
+std::vector<std::int64_t> transaction::execute_many(const query& text, std::span<const parameters> rows) {
+  if (rows.empty()) return {};
+  return require(connection_).execute_many(text, rows);
+}
+
+owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)
+    : transaction(std::move(on), home, env) {}
+
+owned_transaction::~owned_transaction() { rollback(); }
+
+void owned_transaction::commit(std::string_view effect) {
+  require(connection_);
+  auto ending = std::move(connection_);
+  try {
+    with_fault_points(*env_, effect, [&] { ending->commit(); });
+  } catch (...) {
+    ending->rollback();
+    home_->release(std::move(ending));
+    throw;
+  }
+  home_->release(std::move(ending));
+}
+
+void owned_transaction::rollback() noexcept {
+  if (!connection_) return;
+  connection_->rollback();
+  home_->release(std::move(connection_));
+}
+
+void owned_transaction::execute_script(std::string_view sql) { require(connection_).execute_script(sql); }
+
+database::database(const environment& env) : env_(env) {}
+database::~database() = default;
+
+owned_transaction database::begin(std::stop_token cancel) {
+  auto session = acquire();
+  try {
+    session->begin_write(std::move(cancel));
+  } catch (...) {
+    release(std::move(session));
+    throw;
+  }
+  return {std::move(session), *this, env_};
+}
+
+owned_transaction database::read() {
+  auto session = acquire();
+  try {
+    session->begin_read();
+  } catch (...) {
+    release(std::move(session));
+    throw;
+  }
+  return {std::move(session), *this, env_};
+}
+
+}  // namespace settle

@@ -1,0 +1,136 @@
+#include "sql/ownership.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "queries/sql.hpp"
+#include "settle/error.hpp"
+
+namespace settle::sql {
+
+ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t members_alive,
+                              const std::string& me, timestamp now) {
+  const auto members = std::max<std::int64_t>(members_alive, 1);
+  const auto fair = (static_cast<std::int64_t>(shares.size()) + members - 1) / members;
+  std::vector<int> mine;
+  std::vector<int> free;
+  for (const auto& row : shares) {
+    if (row.owner == me)
+      mine.push_back(row.share);
+    else if (row.owner.empty() || row.lease_until <= now)
+      free.push_back(row.share);
+  }
+  ownership_plan plan;
+  while (static_cast<std::int64_t>(mine.size()) > fair) {
+    plan.release.push_back(mine.back());
+    mine.pop_back();
+  }
+  for (const int share : free) {
+    if (static_cast<std::int64_t>(mine.size() + plan.claim.size()) >= fair) break;
+    plan.claim.push_back(share);
+  }
+  return plan;
+}
+
+ownership::ownership(database& db, settings with)
+    : db_(db), settings_(std::move(with)), member_(db.env().ids->next_as<member_id>().text()) {}
+
+bool ownership::due() const { return db_.env().now() >= next_refresh_; }
+
+void ownership::ensure_shares(transaction& tx) const {
+  std::vector<parameters> rows;
+  for (int share = 0; share < settings_.shares; ++share) rows.push_back({settings_.scope, share});
+  tx.execute_many(queries::sql::add_share, rows);
+}
+
+std::vector<share_row> ownership::read(transaction& tx) const {
+  const auto found = tx.execute(queries::sql::read_shares, {settings_.scope});
+  std::vector<share_row> rows;
+  rows.reserve(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto row = found[i];
+    rows.push_back({static_cast<int>(row[0].integer()), row[1].integer(),
+                    row[2].is_null() ? std::string() : row[2].text(), row[3].integer(), row[4].time()});
+  }
+  return rows;
+}
+
+ownership_change ownership::refresh(transaction& tx) {
+  const auto now = db_.env().now();
+  const auto until = now + settings_.lease_ttl;
+  const auto& scope = settings_.scope;
+  tx.execute(queries::sql::forget_dead_members, {scope, now});
+  tx.execute(queries::sql::renew_member, {scope, member_, until});
+  auto rows = read(tx);
+  if (static_cast<int>(rows.size()) < settings_.shares) {
+    ensure_shares(tx);
+    rows = read(tx);
+  }
+  const auto alive = tx.execute(queries::sql::count_members, {scope, now})[0][0].integer();
+  const auto plan = plan_ownership(rows, alive, member_, now);
+
+  next_held_.clear();
+  for (const auto& row : rows) {
+    if (row.owner != member_) continue;
+    const bool kept = std::ranges::find(plan.release, row.share) == plan.release.end();
+    if (kept) {
+      tx.execute(queries::sql::renew_share, {scope, row.share, member_, row.epoch, until});
+      next_held_[row.share] = {row.epoch, row.position};
+    } else {
+      tx.execute(queries::sql::release_share, {scope, row.share, member_, row.epoch});
+    }
+  }
+  for (const int share : plan.claim) {
+    const auto claimed = tx.execute(queries::sql::claim_share, {scope, share, member_, until, now});
+    if (!claimed.empty()) next_held_[share] = {claimed[0][0].integer(), claimed[0][1].integer()};
+  }
+
+  ownership_change change;
+  for (const auto& [share, was] : held_) {
+    const auto still = next_held_.find(share);
+    if (still == next_held_.end() || still->second.epoch != was.epoch) change.lost.push_back(share);
+  }
+  for (const auto& [share, now_held] : next_held_) {
+    const auto before = held_.find(share);
+    if (before == held_.end() || before->second.epoch != now_held.epoch) change.gained.push_back(share);
+  }
+  return change;
+}
+
+void ownership::applied() {
+  held_ = next_held_;
+  next_refresh_ = db_.env().now() + settings_.lease_ttl / 3;
+}
+
+void ownership::advance(transaction& tx, const std::map<int, std::int64_t>& positions) const {
+  std::vector<parameters> rows;
+  rows.reserve(positions.size());
+  for (const auto& [share, position] : positions)
+    rows.push_back({settings_.scope, share, member_, held_.at(share).epoch, position});
+  const auto changed = tx.execute_many(queries::sql::advance_share, rows);
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    if (changed[i] == 0)
+      throw error(errc::ownership_lost,
+                  fmt::format("share {} of {} has another owner now", rows[i][1].integer(), settings_.scope));
+}
+
+void ownership::note_failure(transaction& tx, int share, const std::string& why) const {
+  tx.execute(queries::sql::note_share_failure, {settings_.scope, share, member_, held_.at(share).epoch, why});
+}
+
+std::vector<int> ownership::drop_all() {
+  std::vector<int> dropped;
+  for (const auto& [share, unused] : held_) dropped.push_back(share);
+  held_.clear();
+  next_refresh_ = {};
+  return dropped;
+}
+
+void ownership::release_all(transaction& tx) const {
+  for (const auto& [share, held] : held_)
+    tx.execute(queries::sql::release_share, {settings_.scope, share, member_, held.epoch});
+  tx.execute(queries::sql::remove_member, {settings_.scope, member_});
+}
+
+}  // namespace settle::sql

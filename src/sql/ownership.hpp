@@ -1,0 +1,92 @@
+// Fenced ownership of numbered shares of work: the lanes of an outbox, the partitions of a topic.
+//
+// Members of a scope divide its shares evenly. Each share has one owner under a lease and an epoch that
+// grows with every change of owner. The lease only decides who tries; the epoch decides who may write:
+// advance() changes nothing for an owner that was replaced, however long it was asleep.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "settle/database.hpp"
+#include "settle/ids.hpp"
+
+namespace settle::sql {
+
+struct share_row {
+  int share = 0;
+  std::int64_t position = 0;
+  std::string owner;  // empty: nobody
+  std::int64_t epoch = 0;
+  timestamp lease_until{};
+};
+
+struct ownership_plan {
+  std::vector<int> claim;
+  std::vector<int> release;
+  friend bool operator==(const ownership_plan&, const ownership_plan&) = default;
+};
+
+// Pure: what `me` should claim and release so that all members end with an even part.
+ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t members_alive,
+                              const std::string& me, timestamp now);
+
+struct holding {
+  std::int64_t epoch = 0;
+  std::int64_t position = 0;
+};
+
+struct ownership_change {
+  std::vector<int> gained;
+  std::vector<int> lost;
+};
+
+class ownership {
+ public:
+  struct settings {
+    std::string scope;
+    int shares = 0;
+    duration lease_ttl{};
+  };
+  ownership(database& db, settings with);
+
+  // Whether it is time to call refresh(): at the start, three times per lease, and after a loss.
+  bool due() const;
+
+  // In a write transaction: renews, claims what is free, releases what is more than our part.
+  // What it decided counts only once applied() is called after the commit.
+  ownership_change refresh(transaction& tx);
+  void applied();
+
+  // In a write transaction: moves positions, under the fence. Throws ownership_lost, naming the first
+  // share that is not ours any more, and leaves it to the caller to roll back.
+  void advance(transaction& tx, const std::map<int, std::int64_t>& positions) const;
+
+  // In a write transaction: a share that could not move on, and why.
+  void note_failure(transaction& tx, int share, const std::string& why) const;
+
+  // Forgets everything held, e.g. after ownership_lost; the next refresh() finds out what is ours.
+  std::vector<int> drop_all();
+
+  // In a write transaction: gives everything back.
+  void release_all(transaction& tx) const;
+
+  const std::map<int, holding>& held() const { return held_; }
+  const std::string& member() const { return member_; }
+
+ private:
+  void ensure_shares(transaction& tx) const;
+  std::vector<share_row> read(transaction& tx) const;
+
+  database& db_;
+  settings settings_;
+  std::string member_;
+  std::map<int, holding> held_;
+  std::map<int, holding> next_held_;
+  timestamp next_refresh_{};
+};
+
+}  // namespace settle::sql

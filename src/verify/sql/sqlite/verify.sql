@@ -1,0 +1,22 @@
+-- name: note_effect
+insert into settle_effects (kind, consumer, topic, key, subject, event_id, at)
+values ($1, $2, $3, $4, $5, $6, $7)
+
+-- name: read_effects
+select consumer, topic, key, subject, event_id from settle_effects where kind = $1 order by id
+
+-- name: read_outbox_state
+select o.event_id, o.seq <= coalesce(s.position, 0)
+from settle_outbox o
+left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
+
+-- name: read_broker_groups
+select g.name, t.name from broker_groups g join broker_topics t on t.topic = g.topic
+
+-- One row per message and subscribed group; acknowledged or not. A message without a group has one row.
+-- name: read_broker_messages
+select m.event_id, t.name, coalesce(g.name, ''), coalesce(m.position <= s.position, 0)
+from broker_messages m
+join broker_topics t on t.topic = m.topic
+left join broker_groups g on g.topic = m.topic
+left join settle_shares s on s.scope = 'group/' || g.name || '/' || t.name and s.share = m.partition

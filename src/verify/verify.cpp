@@ -1,0 +1,227 @@
+#include "settle/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "queries/verify.hpp"
+
+namespace settle {
+namespace {
+
+using topic_and_subject = std::pair<std::string, std::string>;
+
+struct cause {
+  std::string topic, key, subject, event;
+  std::size_t order = 0;  // within its database
+};
+
+struct at_broker {
+  bool present = false;
+  std::set<std::string> waiting_for;  // groups that have not acknowledged every copy
+};
+
+// Everything read from the databases, upstream first and downstream last: an event that moves on while
+// we read is then seen at least once, so a running system is never accused of losing it.
+struct evidence {
+  std::vector<cause> causes;
+  std::unordered_map<std::string, bool> outbox;  // event id → published
+  std::unordered_map<std::string, at_broker> broker;
+  std::map<std::string, std::set<std::string>> consumers;  // topic → groups and appliers
+  std::map<std::string, std::map<topic_and_subject, std::int64_t>> applied;  // consumer → count
+  std::map<std::string, std::vector<cause>> applied_order;  // consumer → first applications
+};
+
+std::vector<cause> read_causes(database& db) {
+  const auto rows = db.read().execute(queries::verify::read_effects, {"committed"});
+  std::vector<cause> causes;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    causes.push_back({rows[i][1].text(), rows[i][2].text(), rows[i][3].text(),
+                      rows[i][4].is_null() ? std::string() : rows[i][4].text(), i});
+  return causes;
+}
+
+void read_upstream(database& db, evidence& into) {
+  std::ranges::move(read_causes(db), std::back_inserter(into.causes));
+  const auto rows = db.read().execute(queries::verify::read_outbox_state);
+  for (std::size_t i = 0; i < rows.size(); ++i) into.outbox[rows[i][0].text()] = rows[i][1].integer() != 0;
+}
+
+void read_broker(database& db, evidence& into) {
+  auto tx = db.read();
+  const auto groups = tx.execute(queries::verify::read_broker_groups);
+  for (std::size_t i = 0; i < groups.size(); ++i) into.consumers[groups[i][1].text()].insert(groups[i][0].text());
+  const auto rows = tx.execute(queries::verify::read_broker_messages);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto& entry = into.broker[rows[i][0].text()];
+    entry.present = true;
+    if (rows[i][3].integer() == 0 && !rows[i][2].text().empty()) entry.waiting_for.insert(rows[i][2].text());
+  }
+}
+
+void read_downstream(database& db, evidence& into) {
+  const auto rows = db.read().execute(queries::verify::read_effects, {"applied"});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& consumer = rows[i][0].text();
+    const cause what{rows[i][1].text(), rows[i][2].text(), rows[i][3].text(), {}, i};
+    into.consumers[what.topic].insert(consumer);
+    if (++into.applied[consumer][{what.topic, what.subject}] == 1) into.applied_order[consumer].push_back(what);
+  }
+}
+
+// Where an effect that was not applied is; empty if it is on its way.
+std::string why_lost(const cause& what, const std::string& consumer, const evidence& seen, bool has_broker) {
+  if (what.event.empty()) return "committed without an event";
+  const auto in_outbox = seen.outbox.find(what.event);
+  if (in_outbox != seen.outbox.end() && !in_outbox->second) return {};
+  if (!has_broker) return in_outbox == seen.outbox.end() ? "the event is not in the outbox" : "";
+  const auto at = seen.broker.find(what.event);
+  if (at == seen.broker.end())
+    return in_outbox == seen.outbox.end() ? "the event is neither in the outbox nor at the broker"
+                                          : "the outbox says published, but the broker does not have it";
+  if (at->second.waiting_for.contains(consumer)) return {};
+  return "the message was acknowledged, but its effect is not there";
+}
+
+class judge {
+ public:
+  judge(const evidence& seen, const verify_input& input) : seen_(seen), input_(input) {}
+
+  verify_report report() {
+    count_causes();
+    for (const auto& one : seen_.causes) {
+      const auto consumers = seen_.consumers.find(one.topic);
+      if (consumers == seen_.consumers.end()) {
+        judge_unsubscribed(one);
+        continue;
+      }
+      for (const auto& consumer : consumers->second) judge_one(one, consumer);
+    }
+    for (const auto& [consumer, effects] : seen_.applied) judge_effects(consumer, effects);
+    for (const auto& [consumer, order] : seen_.applied_order) judge_order(consumer, order);
+    std::set<std::string> names;
+    for (const auto& [topic, groups] : seen_.consumers) names.insert(groups.begin(), groups.end());
+    report_.consumers.assign(names.begin(), names.end());
+    return std::move(report_);
+  }
+
+ private:
+  void count_causes() {
+    report_.committed = static_cast<std::int64_t>(seen_.causes.size());
+    for (const auto& one : seen_.causes) {
+      committed_.insert({one.topic, one.subject});
+      if (const auto at = seen_.broker.find(one.event); at != seen_.broker.end()) ++report_.published;
+    }
+  }
+
+  // Nobody listens to the topic: the event still has to reach the broker.
+  void judge_unsubscribed(const cause& what) {
+    const auto why = why_lost(what, "", seen_, input_.broker != nullptr);
+    const bool at_broker = seen_.broker.contains(what.event);
+    if (!why.empty() && !at_broker) {
+      ++report_.lost;
+      find("lost", "", what.subject, why);
+    }
+  }
+
+  void judge_one(const cause& what, const std::string& consumer) {
+    ++report_.expected;
+    const auto effects = seen_.applied.find(consumer);
+    if (effects != seen_.applied.end() && effects->second.contains({what.topic, what.subject})) return;
+    const auto why = why_lost(what, consumer, seen_, input_.broker != nullptr);
+    if (why.empty()) {
+      ++report_.pending;
+      return;
+    }
+    ++report_.lost;
+    find("lost", consumer, what.subject, why);
+  }
+
+  void judge_effects(const std::string& consumer, const std::map<topic_and_subject, std::int64_t>& effects) {
+    for (const auto& [what, times] : effects) {
+      ++report_.applied;
+      if (times > 1) {
+        ++report_.doubled;
+        find("doubled", consumer, what.second, fmt::format("applied {} times", times));
+      }
+      if (!committed_.contains(what)) {
+        ++report_.ghosts;
+        find("ghost", consumer, what.second, "applied, but never committed");
+      }
+    }
+  }
+
+  void judge_order(const std::string& consumer, const std::vector<cause>& order) {
+    if (rank_.empty())
+      for (const auto& one : seen_.causes) rank_.emplace(std::tuple(one.topic, one.key, one.subject), one.order);
+    std::map<topic_and_subject, std::pair<std::size_t, std::string>> latest;  // by topic and key
+    for (const auto& one : order) {
+      const auto rank = rank_.find({one.topic, one.key, one.subject});
+      if (one.key.empty() || rank == rank_.end()) continue;
+      const auto [before, first] = latest.try_emplace({one.topic, one.key}, rank->second, one.subject);
+      if (first) continue;
+      if (rank->second < before->second.first) {
+        ++report_.reordered;
+        find("reordered", consumer, one.subject,
+             fmt::format("applied after {}, a later one of key {}", before->second.second, one.key));
+      } else {
+        before->second = {rank->second, one.subject};
+      }
+    }
+  }
+
+  void find(const std::string& kind, const std::string& consumer, const std::string& subject,
+            const std::string& detail) {
+    if (found_[kind]++ < input_.examples_max) report_.findings.push_back({kind, consumer, subject, detail});
+  }
+
+  const evidence& seen_;
+  const verify_input& input_;
+  verify_report report_;
+  std::set<topic_and_subject> committed_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> rank_;
+  std::map<std::string, std::size_t> found_;
+};
+
+}  // namespace
+
+void note_committed(transaction& tx, const effect& what) {
+  tx.execute(queries::verify::note_effect,
+             {"committed", "", what.topic, what.key, what.subject, what.event, tx.env().now()});
+}
+
+void note_applied(transaction& tx, const std::string& consumer, const effect& what) {
+  tx.execute(queries::verify::note_effect,
+             {"applied", consumer, what.topic, what.key, what.subject, what.event, tx.env().now()});
+}
+
+verify_report verify(const verify_input& input) {
+  evidence seen;
+  for (auto* db : input.services) read_upstream(*db, seen);
+  if (input.broker != nullptr) read_broker(*input.broker, seen);
+  for (auto* db : input.services) read_downstream(*db, seen);
+  // Effects may have overtaken our reading of their causes: take in what was committed meanwhile.
+  // Those causes are too young to be judged for loss.
+  std::set<topic_and_subject> known;
+  for (const auto& one : seen.causes) known.insert({one.topic, one.subject});
+  std::vector<cause> young;
+  for (auto* db : input.services)
+    for (auto& one : read_causes(*db))
+      if (!known.contains({one.topic, one.subject})) young.push_back(std::move(one));
+  for (auto& one : young)
+    if (std::ranges::any_of(seen.applied, [&](const auto& of) { return of.second.contains({one.topic, one.subject}); }))
+      seen.causes.push_back(std::move(one));
+
+  auto report = judge(seen, input).report();
+  if (input.broker == nullptr)
+    report.not_judged.emplace_back("without the broker's file: consumers that applied nothing, and messages lost after the relay");
+  if (report.committed == 0)
+    report.not_judged.emplace_back("there is no effect log: nothing was noted with note_committed()");
+  return report;
+}
+
+}  // namespace settle
