@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -30,8 +32,12 @@ int partition_of(const message& m, int partitions) {
 }
 
 parameters row_of(const message& m, const topic_info& topic) {
-  return {topic.id, partition_of(m, topic.partitions), m.id, m.source, m.type, m.key, m.subject,
-          m.content_type, m.time, to_json(m.extensions), blob{m.payload}};
+  return {topic.id,       partition_of(m, topic.partitions),
+          m.id,           m.source,
+          m.type,         m.key,
+          m.subject,      m.content_type,
+          m.time,         to_json(m.extensions),
+          blob{m.payload}};
 }
 
 }  // namespace
@@ -99,7 +105,12 @@ std::vector<std::vector<publish_result>> embedded_broker::store(calls waiting) {
 std::unique_ptr<subscription> embedded_broker::subscribe(const subscribe_options& options) {
   check_name(options.group, {"group", event_limits::name_bytes_max});
   if (options.topics.empty()) throw error(errc::invalid_argument, "a subscription needs at least one topic");
-  for (const auto& topic : options.topics) check_name(topic, {"topic", event_limits::name_bytes_max});
+  std::set<std::string_view> seen;
+  for (const auto& topic : options.topics) {
+    check_name(topic, {"topic", event_limits::name_bytes_max});
+    if (!seen.insert(topic).second)
+      throw error(errc::invalid_argument, fmt::format("topic {} is listed twice in one subscription", topic));
+  }
   return std::make_unique<embedded_subscription>(*this, options);
 }
 

@@ -15,7 +15,8 @@ void checkpointer::run(sqlite3* writer, int pages_in_log) {
   if (!worker_) worker_ = open_handle(path_, 0);
   sqlite::run(writer, "begin immediate");
   // PASSIVE never waits and never asks for the write lock, which is held just above.
-  const int done = sqlite3_wal_checkpoint_v2(worker_.get(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  const int done =
+      sqlite3_wal_checkpoint_v2(worker_.get(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   sqlite::run(writer, "rollback");
   if (done != SQLITE_OK && (done & 0xff) != SQLITE_BUSY) throw_last_error(worker_.get(), "checkpoint");
 }

@@ -25,17 +25,22 @@ struct reset_at_end {
 
 value read_column(sqlite3_stmt* stmt, int column) {
   const auto bytes = [&](const void* data) {
-    return std::string(static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(stmt, column)));
+    return std::string(static_cast<const char*>(data),
+                       static_cast<std::size_t>(sqlite3_column_bytes(stmt, column)));
   };
   switch (sqlite3_column_type(stmt, column)) {
-    case SQLITE_INTEGER: return sqlite3_column_int64(stmt, column);
-    case SQLITE_FLOAT: return sqlite3_column_double(stmt, column);
-    case SQLITE_TEXT: return bytes(sqlite3_column_text(stmt, column));
+    case SQLITE_INTEGER:
+      return sqlite3_column_int64(stmt, column);
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(stmt, column);
+    case SQLITE_TEXT:
+      return bytes(sqlite3_column_text(stmt, column));
     case SQLITE_BLOB: {
       const void* data = sqlite3_column_blob(stmt, column);
       return blob{data == nullptr ? std::string() : bytes(data)};
     }
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -82,7 +87,8 @@ int sqlite_connection::authorize(void* self, int action, const char* first, cons
   if (static_cast<sqlite_connection*>(self)->controlling_) return SQLITE_OK;
   if (action == SQLITE_TRANSACTION) return SQLITE_DENY;
   if (action == SQLITE_PRAGMA && first != nullptr) {
-    const bool guarded = std::ranges::find(guarded_pragmas, std::string_view(first)) != std::end(guarded_pragmas);
+    const bool guarded =
+        std::ranges::find(guarded_pragmas, std::string_view(first)) != std::end(guarded_pragmas);
     const bool only_reads = second == nullptr && std::string_view(first) != "wal_checkpoint";
     if (guarded && !only_reads) return SQLITE_DENY;
   }
@@ -113,9 +119,13 @@ void sqlite_connection::begin_write(std::stop_token cancel) {
   if (cancel_.stop_possible()) on_cancel_.emplace(cancel_, [db = db_.get()] { sqlite3_interrupt(db); });
 }
 
-void sqlite_connection::begin_read() { control("begin deferred"); }
+void sqlite_connection::begin_read() {
+  control("begin deferred");
+  reading_ = true;
+}
 
 void sqlite_connection::end_transaction() noexcept {
+  reading_ = false;
   on_cancel_.reset();  // waits for a callback under way: nothing is interrupted after this line
   cancel_ = {};
 }
@@ -127,6 +137,7 @@ void sqlite_connection::commit() {
   const int done = sqlite3_exec(db_.get(), "commit", nullptr, nullptr, nullptr);
   controlling_ = false;
   if (done != SQLITE_OK) throw_commit_error(db_.get());
+  turn_.announce();
   checkpoint_if_due();
   turn_.release();
 }
@@ -171,7 +182,8 @@ sqlite_connection::prepared sqlite_connection::prepare(std::string_view sql) {
   if (raw == nullptr) throw error(errc::statement_failed, "the statement is empty");
   const std::string_view tail(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
   if (tail.find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    throw error(errc::statement_failed, fmt::format("one statement at a time; after the first comes '{}'", tail));
+    throw error(errc::statement_failed,
+                fmt::format("one statement at a time; after the first comes '{}'", tail));
   made.writes = sqlite3_stmt_readonly(raw) == 0;
   const int count = sqlite3_bind_parameter_count(raw);
   for (int i = 1; i <= count; ++i) {
@@ -181,14 +193,17 @@ sqlite_connection::prepared sqlite_connection::prepare(std::string_view sql) {
       const std::string_view digits(name + 1);
       std::from_chars(digits.data(), digits.data() + digits.size(), number);
     }
-    if (number < 1) throw error(errc::statement_failed, fmt::format("parameters are $1, $2, …, not '{}'", name ? name : "?"));
+    if (number < 1)
+      throw error(errc::statement_failed,
+                  fmt::format("parameters are $1, $2, …, not '{}'", name ? name : "?"));
     made.parameter.push_back(number);
     made.parameters = std::max(made.parameters, number);
   }
   return made;
 }
 
-sqlite_connection::prepared& sqlite_connection::cached(cache& in, std::string_view key, std::string_view sql) {
+sqlite_connection::prepared& sqlite_connection::cached(cache& in, std::string_view key,
+                                                       std::string_view sql) {
   if (const auto found = in.find(key); found != in.end()) return found->second;
   return in.emplace(std::string(key), prepare(sql)).first->second;
 }
@@ -208,15 +223,21 @@ void sqlite_connection::bind(prepared& what, std::span<const value> values) {
 result sqlite_connection::run_prepared(prepared& what, std::span<const value> values) {
   check_open();
   auto* stmt = what.stmt.get();
+  if (reading_ && what.writes)
+    throw error(errc::statement_failed,
+                fmt::format("a read-only transaction cannot write: {}", sqlite3_sql(stmt)));
   const reset_at_end guard{stmt};
   bind(what, values);
   const int columns = sqlite3_column_count(stmt);
   std::vector<value> cells;
+  const auto changed_before = sqlite3_total_changes64(db_.get());
   int step;
   while ((step = sqlite3_step(stmt)) == SQLITE_ROW)
     for (int c = 0; c < columns; ++c) cells.push_back(read_column(stmt, c));
   if (step != SQLITE_DONE) throw_last_error(db_.get(), sqlite3_sql(stmt));
-  return {std::move(cells), static_cast<std::size_t>(columns), what.writes ? sqlite3_changes64(db_.get()) : 0};
+  // sqlite3_changes64 alone keeps the number of an earlier statement if this one changed nothing.
+  const bool changed = sqlite3_total_changes64(db_.get()) != changed_before;
+  return {std::move(cells), static_cast<std::size_t>(columns), changed ? sqlite3_changes64(db_.get()) : 0};
 }
 
 result sqlite_connection::execute(const query& text, std::span<const value> values) {
@@ -228,7 +249,8 @@ result sqlite_connection::execute(std::string_view sql, std::span<const value> v
   return run_prepared(cached(ad_hoc_, sql, sql), values);
 }
 
-std::vector<std::int64_t> sqlite_connection::execute_many(const query& text, std::span<const parameters> rows) {
+std::vector<std::int64_t> sqlite_connection::execute_many(const query& text,
+                                                          std::span<const parameters> rows) {
   auto& stmt = cached(named_, text.name, text.sqlite);
   std::vector<std::int64_t> affected;
   affected.reserve(rows.size());

@@ -45,7 +45,8 @@ class sqlite_connection final : public connection {
   };
   using cache = std::unordered_map<std::string, prepared, text_hash, std::equal_to<>>;
 
-  static int authorize(void* self, int action, const char* first, const char* second, const char*, const char*);
+  static int authorize(void* self, int action, const char* first, const char* second, const char*,
+                       const char*);
   static int committed(void* self, sqlite3*, const char*, int pages);
 
   void control(const char* sql);
@@ -69,6 +70,7 @@ class sqlite_connection final : public connection {
   write_queue::turn turn_;
   std::stop_token cancel_;
   std::optional<std::stop_callback<std::function<void()>>> on_cancel_;
+  bool reading_ = false;      // the open transaction is read-only
   bool controlling_ = false;  // our own BEGIN, COMMIT or ROLLBACK is being prepared
   int pages_in_log_ = 0;
 };

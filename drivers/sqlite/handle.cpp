@@ -10,21 +10,30 @@ namespace {
 errc code_of(int extended, std::string_view text) {
   switch (extended & 0xff) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return errc::store_busy;
-    case SQLITE_CONSTRAINT: return errc::constraint_violated;
-    case SQLITE_FULL: return errc::store_full;
+    case SQLITE_LOCKED:
+      return errc::store_busy;
+    case SQLITE_CONSTRAINT:
+      return errc::constraint_violated;
+    case SQLITE_FULL:
+      return errc::store_full;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return errc::store_corrupt;
-    case SQLITE_INTERRUPT: return errc::cancelled;
-    case SQLITE_AUTH: return errc::transaction_control;
+    case SQLITE_NOTADB:
+      return errc::store_corrupt;
+    case SQLITE_INTERRUPT:
+      return errc::cancelled;
+    case SQLITE_AUTH:
+      return errc::transaction_control;
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_NOMEM:
-    case SQLITE_PROTOCOL: return errc::store_unavailable;
-    case SQLITE_TOOBIG: return errc::invalid_argument;
-    default: break;
+    case SQLITE_PROTOCOL:
+      return errc::store_unavailable;
+    case SQLITE_TOOBIG:
+      return errc::invalid_argument;
+    default:
+      break;
   }
   const bool ours = text.starts_with("no such table: settle_") || text.starts_with("no such table: broker_");
   return ours ? errc::schema_missing : errc::statement_failed;

@@ -44,8 +44,8 @@ embedded_subscription::embedded_subscription(embedded_broker& home, const subscr
     topic.info = home_.ensure_topic(tx, name);
     tx.execute(queries::broker::add_group, {group_, topic.info.id});
     topic.ownership = std::make_unique<sql::ownership>(
-        home_.file(), sql::ownership::settings{fmt::format("group/{}/{}", group_, name), topic.info.partitions,
-                                               home_.settings().lease_ttl});
+        home_.file(), sql::ownership::settings{fmt::format("group/{}/{}", group_, name),
+                                               topic.info.partitions, home_.settings().lease_ttl});
     topics_.push_back(std::move(topic));
   }
   tx.commit("broker.subscribe");
@@ -95,15 +95,17 @@ void embedded_subscription::read_partition(transaction& tx, const part& of, fetc
   auto& topic = topics_[of.topic];
   const int partition = of.partition;
   auto& state = topic.partitions.at(partition);
-  auto rows = tx.execute(queries::broker::read_partition, {topic.info.id, partition, state.tracker.delivered_through(),
-                                                       static_cast<std::int64_t>(of.limit)});
+  auto rows = tx.execute(
+      queries::broker::read_partition,
+      {topic.info.id, partition, state.tracker.delivered_through(), static_cast<std::int64_t>(of.limit)});
   if (rows.empty()) return;
   const partition_fence fence{fmt::format("{}/{}/{}", home_.id(), topic.name, partition),
                               topic.ownership->held().at(partition).epoch};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto position = rows[i][0].integer();
     state.tracker.delivered(position);
-    into.deliveries.push_back({message_of(rows, i, topic.name), {tag_of(of.topic, partition), position}, fence});
+    into.deliveries.push_back(
+        {message_of(rows, i, topic.name), {tag_of(of.topic, partition), position}, fence});
   }
 }
 
@@ -134,7 +136,8 @@ void embedded_subscription::commit_acknowledged() {
       lose(topic, i, e.what());
       continue;
     }
-    for (const auto& [partition, position] : positions) topic.partitions.at(partition).tracker.committed(position);
+    for (const auto& [partition, position] : positions)
+      topic.partitions.at(partition).tracker.committed(position);
   }
 }
 
@@ -158,7 +161,8 @@ void embedded_subscription::leave() noexcept {
       topic.partitions.clear();
     }
   } catch (const std::exception& e) {
-    home_.file().env().log->write(log_level::warning, "leave_failed", {{"group", group_}, {"error", e.what()}});
+    home_.file().env().log->write(log_level::warning, "leave_failed",
+                                  {{"group", group_}, {"error", e.what()}});
   }
 }
 

@@ -16,13 +16,15 @@ namespace settle::sqlite {
 
 wal_watch::wal_watch(const std::string& database_path)
     : wal_path_(database_path + "-wal"),
+      queue_path_(database_path + "-queue"),
       inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
       stop_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (inotify_ < 0 || stop_ < 0)
     throw error(errc::store_unavailable,
                 std::string("cannot watch ") + wal_path_ + ": " + std::strerror(errno) +
                     "; the limits are fs.inotify.max_user_instances and the open files of the process");
-  watch();
+  watch(wal_path_, wal_);
+  watch(queue_path_, queue_);
 }
 
 wal_watch::~wal_watch() {
@@ -30,37 +32,51 @@ wal_watch::~wal_watch() {
   if (stop_ >= 0) ::close(stop_);
 }
 
-void wal_watch::watch() {
-  if (watched_ < 0)
-    watched_ = ::inotify_add_watch(inotify_, wal_path_.c_str(), IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF);
+void wal_watch::watch(const std::string& path, int& descriptor) {
+  if (descriptor < 0)
+    descriptor = ::inotify_add_watch(inotify_, path.c_str(), IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF);
 }
 
 // A watch that ended (the file was deleted or replaced) is set again by the next wait().
-void wal_watch::drain() {
+wal_watch::news wal_watch::drain() {
+  news found;
   alignas(inotify_event) std::array<char, 4096> buffer;
   ssize_t got;
   while ((got = ::read(inotify_, buffer.data(), buffer.size())) > 0) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {
       inotify_event event;
       std::memcpy(&event, buffer.data() + at, sizeof event);
-      if ((event.mask & (IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF)) != 0) watched_ = -1;
+      const bool of_queue = event.wd == queue_;
+      (of_queue ? found.committed : found.written) = true;
+      if ((event.mask & (IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF)) != 0) (of_queue ? queue_ : wal_) = -1;
       at += sizeof event + event.len;
     }
   }
+  return found;
 }
 
-void wal_watch::wait(duration at_most, std::stop_token stop) {
-  watch();
-  const std::stop_callback on_stop(stop, [this] {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto ignored = ::write(stop_, &one, sizeof one);
-  });
-  if (stop.stop_requested()) return;
+// False when the time is over.
+bool wal_watch::poll(duration at_most) {
   std::array<pollfd, 2> ready{pollfd{inotify_, POLLIN, 0}, pollfd{stop_, POLLIN, 0}};
   const auto ns = std::chrono::nanoseconds(at_most);
   const timespec limit{ns.count() / 1'000'000'000, ns.count() % 1'000'000'000};
-  ::ppoll(ready.data(), ready.size(), &limit, nullptr);
-  drain();
+  return ::ppoll(ready.data(), ready.size(), &limit, nullptr) > 0;
+}
+
+void wal_watch::wait(duration at_most, std::stop_token stop) {
+  watch(wal_path_, wal_);
+  watch(queue_path_, queue_);
+  std::uint64_t earlier_stops;
+  [[maybe_unused]] const auto ignored = ::read(stop_, &earlier_stops, sizeof earlier_stops);
+  const std::stop_callback on_stop(stop, [this] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto unused = ::write(stop_, &one, sizeof one);
+  });
+  if (stop.stop_requested() || !poll(at_most)) return;
+  const auto found = drain();
+  // The log was written: the commit follows in a moment, and one of our own announces it.
+  constexpr duration until_visible = std::chrono::milliseconds(2);
+  if (found.written && !found.committed && poll(until_visible)) drain();
 }
 
 }  // namespace settle::sqlite

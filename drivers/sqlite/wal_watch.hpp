@@ -1,4 +1,8 @@
-// Sleeps until the write-ahead log of a database has been written to, by this process or another.
+// Sleeps until a database has been committed to, by this process or another.
+//
+// SQLite writes its log, syncs it, and only then makes the commit visible, through shared memory that
+// nobody can watch. So Settle's writers touch their queue file after each commit, and that is what wakes.
+// The log is watched too, for writers that do not know the queue; a wake-up from it comes a little early.
 #pragma once
 
 #include <string>
@@ -17,13 +21,21 @@ class wal_watch final : public wakeup {
   void wait(duration at_most, std::stop_token stop) override;
 
  private:
-  void watch();
-  void drain();
+  struct news {
+    bool committed = false;  // somebody touched the queue file
+    bool written = false;    // somebody wrote the log
+  };
+
+  void watch(const std::string& path, int& descriptor);
+  bool poll(duration at_most);
+  news drain();
 
   std::string wal_path_;
+  std::string queue_path_;
   int inotify_ = -1;
   int stop_ = -1;
-  int watched_ = -1;
+  int wal_ = -1;
+  int queue_ = -1;
 };
 
 }  // namespace settle::sqlite

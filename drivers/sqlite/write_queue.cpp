@@ -19,7 +19,7 @@ namespace {
 // Open-file-description locks: they belong to the descriptor, not to the process, so closing another
 // descriptor of the same file does not drop them, and the kernel drops them when the process dies.
 bool lock_file(int fd, int command, short type) {
-  struct flock what {};
+  struct flock what{};
   what.l_type = type;
   what.l_whence = SEEK_SET;
   int failed;
@@ -122,6 +122,11 @@ write_queue::turn write_queue::acquire(duration at_most, const std::stop_token& 
   s.taken = false;
   give_up();
   return {};
+}
+
+void write_queue::turn::announce() const noexcept {
+  if (of_) [[maybe_unused]]
+    const auto ignored = ::pwrite(of_->fd, "!", 1, 0);
 }
 
 void write_queue::turn::release() noexcept {

@@ -34,6 +34,9 @@ class write_queue {
     ~turn() { release(); }
     void release() noexcept;
 
+    // Touches the lock file, so that whoever watches it knows that a commit is visible now.
+    void announce() const noexcept;
+
    private:
     std::shared_ptr<state> of_;
   };

@@ -39,9 +39,7 @@ struct query {
   std::string_view sqlite;
   std::string_view postgres;
 
-  constexpr std::string_view text(dialect of) const {
-    return of == dialect::sqlite ? sqlite : postgres;
-  }
+  constexpr std::string_view text(dialect of) const { return of == dialect::sqlite ? sqlite : postgres; }
 };
 
 // What a statement returned: rows, and how many rows it changed.
@@ -101,8 +99,7 @@ class connection {
 
   // Runs one statement for every row and returns how many rows each changed. The point of it is one
   // round trip, or one prepared statement, for all of them. A failing row fails the call.
-  virtual std::vector<std::int64_t> execute_many(const query& text,
-                                                 std::span<const parameters> rows) = 0;
+  virtual std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) = 0;
 
   // Several statements separated by semicolons, without parameters. For migrations.
   virtual void execute_script(std::string_view sql) = 0;
@@ -110,10 +107,10 @@ class connection {
 
 // What an event was caused by; events published in the same transaction inherit it.
 struct origin {
-  std::string correlation_id;
-  std::string causation_id;
-  std::string traceparent;
-  std::string tracestate;
+  std::string correlation_id = {};
+  std::string causation_id = {};
+  std::string traceparent = {};
+  std::string tracestate = {};
 };
 
 class database;

@@ -50,8 +50,7 @@ class log_sink {
  public:
   virtual ~log_sink() = default;
   virtual bool enabled(log_level level) const = 0;
-  virtual void write(log_level level, std::string_view event,
-                     std::initializer_list<log_field> fields) = 0;
+  virtual void write(log_level level, std::string_view event, std::initializer_list<log_field> fields) = 0;
 };
 
 // Named places before and after every effect. Null in production (the cost is one pointer test);

@@ -12,13 +12,13 @@ namespace settle {
 using attributes = std::map<std::string, std::string, std::less<>>;
 
 struct event {
-  std::string topic;           // where it goes; 1–255 bytes
-  std::string type;            // what happened, e.g. "order.placed"; 1–255 bytes
-  std::string key;             // the aggregate's id: events of one key keep their order. Empty: no order; ≤ 1,024 bytes
-  std::string aggregate_type;  // e.g. "order"; may be empty; ≤ 255 bytes
-  std::string payload;         // opaque bytes; ≤ payload_bytes_max
+  std::string topic;  // where it goes; 1–255 bytes
+  std::string type;   // what happened, e.g. "order.placed"; 1–255 bytes
+  std::string key;  // the aggregate's id: events of one key keep their order. Empty: no order; ≤ 1,024 bytes
+  std::string aggregate_type = {};  // e.g. "order"; may be empty; ≤ 255 bytes
+  std::string payload = {};         // opaque bytes; ≤ payload_bytes_max
   std::string content_type = "application/json";
-  attributes headers;          // extra attributes: lower-case letters and digits, values printable
+  attributes headers = {};  // extra attributes: lower-case letters and digits, values printable
 };
 
 // Bounds of what may be published. Names are UTF-8 without control characters.

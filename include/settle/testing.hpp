@@ -54,10 +54,10 @@ enum class fault_kind {
 };
 
 struct scenario {
-  std::function<void()> prepare;                    // a fresh world
-  std::function<void(fault_points&)> run;           // the work; may throw or die at the armed point
-  std::function<void()> recover;                    // start again without faults and finish
-  std::function<void(const std::string&)> check;    // gets "fail at #7 relay.publish.before"
+  std::function<void()> prepare;                  // a fresh world
+  std::function<void(fault_points&)> run;         // the work; may throw or die at the armed point
+  std::function<void()> recover;                  // start again without faults and finish
+  std::function<void(const std::string&)> check;  // gets "fail at #7 relay.publish.before"
 };
 
 struct exploration {

@@ -23,8 +23,8 @@ namespace settle {
 
 struct effect {
   std::string topic;
-  std::string key;      // order is checked within one key; empty: not checked
-  std::string subject;  // the business identity of the effect, e.g. the order's id
+  std::string key;                               // order is checked within one key; empty: not checked
+  std::string subject;                           // the business identity of the effect, e.g. the order's id
   std::optional<event_id> event = std::nullopt;  // if known, pending can be told from lost
 };
 

@@ -7,8 +7,8 @@ namespace settle {
 
 }  // namespace settle
 
-#define SETTLE_CHECK(condition, why)                                                  \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
-      ::settle::check_failed(#condition, why, __FILE__, __LINE__);                    \
+#define SETTLE_CHECK(condition, why)                               \
+  do {                                                             \
+    if (!(condition)) [[unlikely]]                                 \
+      ::settle::check_failed(#condition, why, __FILE__, __LINE__); \
   } while (false)

@@ -68,10 +68,14 @@ class stderr_log final : public log_sink {
 
 std::string_view to_string(log_level level) {
   switch (level) {
-    case log_level::debug: return "debug";
-    case log_level::info: return "info";
-    case log_level::warning: return "warning";
-    case log_level::error: return "error";
+    case log_level::debug:
+      return "debug";
+    case log_level::info:
+      return "info";
+    case log_level::warning:
+      return "warning";
+    case log_level::error:
+      return "error";
   }
   return "unknown";
 }

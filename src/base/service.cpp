@@ -15,10 +15,9 @@ constexpr duration failure_wait_max = std::chrono::seconds(5);
 // A failed run_once() is logged, counted and repeated later; the loop itself never ends for it.
 void note_failure(service& what, const std::string& why, std::int64_t failures) {
   what.env().counters->add("settle_service_failures_total", {{"service", what.name()}});
-  what.env().log->write(log_level::warning, "service_failed",
-                        {{"service", std::string(what.name())},
-                         {"failures", std::to_string(failures)},
-                         {"error", why}});
+  what.env().log->write(
+      log_level::warning, "service_failed",
+      {{"service", std::string(what.name())}, {"failures", std::to_string(failures)}, {"error", why}});
 }
 
 // Sleeps without being woken by arrivals: after a failure the pause is the point.

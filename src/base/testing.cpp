@@ -29,7 +29,8 @@ class armed_fault final : public fault_points {
     if (kind_ == fault_kind::kill) ::raise(SIGKILL);
     const auto text = "injected at " + std::string(point);
     const bool after = point.ends_with(".after");
-    throw after ? error::with_unknown_outcome(errc::store_unavailable, text) : error(errc::store_unavailable, text);
+    throw after ? error::with_unknown_outcome(errc::store_unavailable, text)
+                : error(errc::store_unavailable, text);
   }
 
   bool fired() const { return fired_; }
@@ -90,7 +91,8 @@ exploration explore(const scenario& what) {
       what.prepare();
       kind == fault_kind::fail ? run_failing(what, at) : run_killed(what, at);
       what.recover();
-      what.check((kind == fault_kind::fail ? "fail at #" : "kill at #") + std::to_string(at) + " " + done.points[at]);
+      what.check((kind == fault_kind::fail ? "fail at #" : "kill at #") + std::to_string(at) + " " +
+                 done.points[at]);
       ++done.runs;
     }
   }

@@ -20,8 +20,10 @@ bool blames_the_store(const error& e) {
     case errc::store_corrupt:
     case errc::schema_missing:
     case errc::ownership_lost:
-    case errc::cancelled: return true;
-    default: return e.outcome_unknown();
+    case errc::cancelled:
+      return true;
+    default:
+      return e.outcome_unknown();
   }
 }
 
@@ -37,18 +39,21 @@ std::string consumer::engine::dedup_key_of(const message& m) const {
   return m.key.empty() ? std::string() : m.key + "-" + m.type;
 }
 
-std::optional<consumer::engine::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
+std::optional<consumer::engine::failure> consumer::engine::attempt(batch messages,
+                                                                   const std::stop_token& cancel) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& m = messages[i]->content.content;
     keys.push_back(dedup_key_of(m));
     if (keys.back().empty() && handler_of(m) != nullptr)
-      return failure{i, error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic).what()};
+      return failure{
+          i, error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic).what()};
   }
   std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
   if (zoo::has(zoo::bug::check_then_insert)) {
     auto look = db_.read();
-    for (const auto& key : keys) unseen.push_back(look.execute(queries::consume::is_processed, {options_.name, key}).empty());
+    for (const auto& key : keys)
+      unseen.push_back(look.execute(queries::consume::is_processed, {options_.name, key}).empty());
   }
   auto tx = db_.begin(cancel);
   check_fences(tx, messages);
@@ -88,7 +93,8 @@ void consumer::engine::check_fences(transaction& tx, batch messages) {
 }
 
 // Claims in the order of their keys, so that two nodes with the same messages cannot deadlock.
-std::vector<bool> consumer::engine::claim(transaction& tx, batch messages, const std::vector<std::string>& keys) {
+std::vector<bool> consumer::engine::claim(transaction& tx, batch messages,
+                                          const std::vector<std::string>& keys) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
@@ -118,7 +124,8 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(transact
       return found == m.extensions.end() ? std::string() : found->second;
     };
     const auto correlation = extension("correlationid");
-    tx.set_cause({correlation.empty() ? m.id : correlation, m.id, extension("traceparent"), extension("tracestate")});
+    tx.set_cause(
+        {correlation.empty() ? m.id : correlation, m.id, extension("traceparent"), extension("tracestate")});
     try {
       with_fault_points(env(), "consumer.handler", [&] { (*handler)(m, tx); });
     } catch (const error& e) {

@@ -1,10 +1,9 @@
-#include "settle/consume.hpp"
-
 #include <algorithm>
 
 #include "base/retry.hpp"
 #include "base/text.hpp"
 #include "consume/engine.hpp"
+#include "settle/consume.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle {
@@ -18,7 +17,8 @@ void check(const consumer_options& options) {
     throw error(errc::invalid_argument, "consumer_options.in_flight_max must be at least batch_max");
   if (options.retry_wait <= duration::zero() || options.retry_wait_max < options.retry_wait ||
       options.idle_poll <= duration::zero())
-    throw error(errc::invalid_argument, "consumer_options: the waits must be positive, and retry_wait_max the larger");
+    throw error(errc::invalid_argument,
+                "consumer_options: the waits must be positive, and retry_wait_max the larger");
 }
 
 }  // namespace
@@ -32,7 +32,8 @@ void consumer::engine::add(std::string_view topic, std::string_view type, raw_ha
   if (subscription_) throw error(errc::invalid_argument, "handlers are added before the consumer runs");
   const auto added = handlers_.emplace(std::pair(std::string(topic), std::string(type)), std::move(handler));
   if (!added.second)
-    throw error(errc::invalid_argument, "there is already a handler for " + std::string(type) + " on " + std::string(topic));
+    throw error(errc::invalid_argument,
+                "there is already a handler for " + std::string(type) + " on " + std::string(topic));
 }
 
 void consumer::engine::subscribe() {

@@ -16,8 +16,8 @@ namespace {
 
 // CloudEvents attributes that Settle writes itself.
 constexpr std::array<std::string_view, 14> reserved_headers{
-    "id",           "source",        "specversion", "type",        "datacontenttype", "dataschema", "subject",
-    "time",         "partitionkey",  "correlationid", "causationid", "traceparent",   "tracestate", "sequence"};
+    "id",   "source",       "specversion",   "type",        "datacontenttype", "dataschema", "subject",
+    "time", "partitionkey", "correlationid", "causationid", "traceparent",     "tracestate", "sequence"};
 
 void check_header_name(std::string_view name) {
   check_name(name, {"header name", event_limits::name_bytes_max});
@@ -44,8 +44,9 @@ void check(const event& what, const publish_options& options) {
     check_name(content, {"value of header '" + name + "'", event_limits::header_bytes_max, true});
   }
   if (what.payload.size() > options.payload_bytes_max)
-    throw error(errc::payload_too_large, fmt::format("the payload of {} has {} bytes, payload_bytes_max is {}",
-                                                     what.type, what.payload.size(), options.payload_bytes_max));
+    throw error(errc::payload_too_large,
+                fmt::format("the payload of {} has {} bytes, payload_bytes_max is {}", what.type,
+                            what.payload.size(), options.payload_bytes_max));
 }
 
 // The event's own headers and what it was caused by, as CloudEvents extensions.

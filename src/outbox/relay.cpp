@@ -24,7 +24,8 @@ constexpr duration retry_wait = std::chrono::milliseconds(100);
 void check(const relay_options& options) {
   if (options.batch_max < 1 || options.batch_max > 10'000)
     throw error(errc::invalid_argument, "relay_options.batch_max must be 1 to 10,000");
-  if (options.batch_bytes_max < 1) throw error(errc::invalid_argument, "relay_options.batch_bytes_max must be positive");
+  if (options.batch_bytes_max < 1)
+    throw error(errc::invalid_argument, "relay_options.batch_bytes_max must be positive");
   if (options.lease_ttl < std::chrono::milliseconds(50))
     throw error(errc::invalid_argument, "relay_options.lease_ttl must be at least 50 ms");
   if (options.idle_poll <= duration::zero() || options.retry_wait_max <= duration::zero())
@@ -44,9 +45,9 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
 }
 
 bool relay::engine::run_once(const std::stop_token& cancel) {
-  if (env().now() < paused_until_) return false;
   try {
-    refresh_if_due(cancel);
+    refresh_if_due(cancel);  // also while paused: an outage of the broker is no reason to lose the lease
+    if (env().now() < paused_until_) return false;
     auto group = outbox::next_group(scanned_, tick_);
     if (!group) {
       take_tick(cancel);
@@ -110,8 +111,9 @@ void relay::engine::take_tick(const std::stop_token& cancel) {
 
 relay::engine::window relay::engine::read_window(const share_group& group) {
   auto tx = db_.read();
-  const auto sizes = tx.execute(queries::outbox::measure_window,
-                                {group.from, tick_, group.mask, static_cast<std::int64_t>(options_.batch_max)});
+  const auto sizes =
+      tx.execute(queries::outbox::measure_window,
+                 {group.from, tick_, group.mask, static_cast<std::int64_t>(options_.batch_max)});
   std::vector<outbox::measured_row> measured;
   for (std::size_t i = 0; i < sizes.size(); ++i)
     measured.push_back({sizes[i][0].integer(), sizes[i][1].integer()});
@@ -174,7 +176,8 @@ void relay::engine::pause_if_failed(const window_outcome& outcome) {
   ++failures_;
   paused_until_ = env().now() + quadratic_wait(failures_, retry_wait, options_.retry_wait_max);
   const auto& first = outcome.failures.front();
-  env().counters->add("settle_relay_failures_total", {{"fault", first.destination ? "destination" : "message"}});
+  env().counters->add("settle_relay_failures_total",
+                      {{"fault", first.destination ? "destination" : "message"}});
   env().log->write(log_level::warning, "relay_paused",
                    {{"outbox", db_.name()},
                     {"fault", first.destination ? "destination" : "message"},

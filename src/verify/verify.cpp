@@ -31,9 +31,9 @@ struct evidence {
   std::vector<cause> causes;
   std::unordered_map<std::string, bool> outbox;  // event id → published
   std::unordered_map<std::string, at_broker> broker;
-  std::map<std::string, std::set<std::string>> consumers;  // topic → groups and appliers
+  std::map<std::string, std::set<std::string>> consumers;                    // topic → groups and appliers
   std::map<std::string, std::map<topic_and_subject, std::int64_t>> applied;  // consumer → count
-  std::map<std::string, std::vector<cause>> applied_order;  // consumer → first applications
+  std::map<std::string, std::vector<cause>> applied_order;                   // consumer → first applications
 };
 
 std::vector<cause> read_causes(database& db) {
@@ -54,7 +54,8 @@ void read_upstream(database& db, evidence& into) {
 void read_broker(database& db, evidence& into) {
   auto tx = db.read();
   const auto groups = tx.execute(queries::verify::read_broker_groups);
-  for (std::size_t i = 0; i < groups.size(); ++i) into.consumers[groups[i][1].text()].insert(groups[i][0].text());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    into.consumers[groups[i][1].text()].insert(groups[i][0].text());
   const auto rows = tx.execute(queries::verify::read_broker_messages);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     auto& entry = into.broker[rows[i][0].text()];
@@ -69,7 +70,8 @@ void read_downstream(database& db, evidence& into) {
     const auto& consumer = rows[i][0].text();
     const cause what{rows[i][1].text(), rows[i][2].text(), rows[i][3].text(), {}, i};
     into.consumers[what.topic].insert(consumer);
-    if (++into.applied[consumer][{what.topic, what.subject}] == 1) into.applied_order[consumer].push_back(what);
+    if (++into.applied[consumer][{what.topic, what.subject}] == 1)
+      into.applied_order[consumer].push_back(what);
   }
 }
 
@@ -157,7 +159,8 @@ class judge {
 
   void judge_order(const std::string& consumer, const std::vector<cause>& order) {
     if (rank_.empty())
-      for (const auto& one : seen_.causes) rank_.emplace(std::tuple(one.topic, one.key, one.subject), one.order);
+      for (const auto& one : seen_.causes)
+        rank_.emplace(std::tuple(one.topic, one.key, one.subject), one.order);
     std::map<topic_and_subject, std::pair<std::size_t, std::string>> latest;  // by topic and key
     for (const auto& one : order) {
       const auto rank = rank_.find({one.topic, one.key, one.subject});
@@ -213,12 +216,14 @@ verify_report verify(const verify_input& input) {
     for (auto& one : read_causes(*db))
       if (!known.contains({one.topic, one.subject})) young.push_back(std::move(one));
   for (auto& one : young)
-    if (std::ranges::any_of(seen.applied, [&](const auto& of) { return of.second.contains({one.topic, one.subject}); }))
+    if (std::ranges::any_of(seen.applied,
+                            [&](const auto& of) { return of.second.contains({one.topic, one.subject}); }))
       seen.causes.push_back(std::move(one));
 
   auto report = judge(seen, input).report();
   if (input.broker == nullptr)
-    report.not_judged.emplace_back("without the broker's file: consumers that applied nothing, and messages lost after the relay");
+    report.not_judged.emplace_back(
+        "without the broker's file: consumers that applied nothing, and messages lost after the relay");
   if (report.committed == 0)
     report.not_judged.emplace_back("there is no effect log: nothing was noted with note_committed()");
   return report;

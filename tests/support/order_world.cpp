@@ -27,7 +27,8 @@ namespace test {
 namespace {
 
 constexpr auto schema =
-    "create table if not exists orders (id text primary key, customer text not null, total_cents integer not null)";
+    "create table if not exists orders (id text primary key, customer text not null, total_cents integer not "
+    "null)";
 constexpr auto warehouse_schema =
     "create table if not exists shipments (id integer primary key, order_id text not null)";
 

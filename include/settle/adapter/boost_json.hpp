@@ -21,9 +21,7 @@ template <class T>
 struct json_codec {
   static constexpr std::string_view content_type = "application/json";
 
-  static std::string encode(const T& value) {
-    return boost::json::serialize(boost::json::value_from(value));
-  }
+  static std::string encode(const T& value) { return boost::json::serialize(boost::json::value_from(value)); }
   static T decode(std::string_view payload) {
     return boost::json::value_to<T>(boost::json::parse({payload.data(), payload.size()}));
   }

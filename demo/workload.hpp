@@ -1,0 +1,48 @@
+// What the storm does, all of it from one seed: which order is whose, and who is hit when.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace storm {
+
+struct settings {
+  std::uint64_t seed = 0;
+  int orders = 10'000;
+  int strikes = 20;
+  std::string data;  // a folder with orders.db, warehouse.db and broker.db
+};
+
+constexpr int producers = 2;
+constexpr int relays = 2;
+constexpr int consumers = 2;
+constexpr int customers = 97;  // keys: the orders of one customer must stay in order
+
+struct order {
+  std::string id;
+  std::string customer;
+  std::int64_t total_cents = 0;
+};
+
+order make_order(const settings& of, int number);
+
+enum class role { producer, relay, consumer };
+const char* name_of(role r);
+
+enum class blow {
+  kill,   // SIGKILL; a new process takes its place
+  pause,  // SIGSTOP past its lease, then SIGCONT: a zombie that still believes it owns its part
+};
+
+struct strike {
+  std::int64_t at_progress = 0;  // orders committed plus orders applied
+  role victim = role::producer;
+  int index = 0;
+  blow how = blow::kill;
+};
+
+// Sorted by progress. Tied to progress instead of time, so that a slow machine is hit as often.
+std::vector<strike> make_strikes(const settings& of);
+
+}  // namespace storm

@@ -1,0 +1,471 @@
+#include "conformance/broker_suite.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "settle/error.hpp"
+#include "support/expect_error.hpp"
+
+namespace settle::test {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using steady = std::chrono::steady_clock;
+using names = std::vector<std::string>;
+
+namespace {
+
+constexpr auto in_good_time = 5s;
+constexpr duration longest_wait = 10s;
+
+std::set<std::string> id_set(const std::vector<delivery>& deliveries) {
+  const auto ids = ids_of(deliveries);
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<message> numbered(int count, int keys = 1) {
+  std::vector<message> batch;
+  for (int i = 0; i < count; ++i) batch.push_back(make_message(i, "key-" + std::to_string(i % keys)));
+  return batch;
+}
+
+}  // namespace
+
+message make_message(int number, const std::string& key, const std::string& topic) {
+  message made;
+  made.id = "event-" + topic + "-" + std::to_string(number);
+  made.source = "settle:test";
+  made.type = "order.placed";
+  made.topic = topic;
+  made.key = key;
+  made.content_type = "text/plain";
+  made.time = timestamp(1'700'000'000s);
+  made.payload = std::to_string(number);
+  return made;
+}
+
+void publish_all(broker& to, const std::vector<message>& batch) {
+  const auto results = to.publishing().publish(batch);
+  ASSERT_EQ(results.size(), batch.size());
+  for (const auto& result : results) ASSERT_EQ(result.status, publish_status::confirmed) << result.reason;
+}
+
+std::vector<delivery> collect(subscription& from, std::size_t count) {
+  std::vector<delivery> all;
+  const auto deadline = steady::now() + longest_wait;
+  while (all.size() < count && steady::now() < deadline) {
+    auto more = from.fetch(count).deliveries;
+    if (more.empty()) from.arrivals().wait(100ms, {});
+    std::ranges::move(more, std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<delivery> drain(subscription& from) {
+  std::vector<delivery> all;
+  while (true) {
+    auto more = from.fetch(100).deliveries;
+    if (more.empty()) return all;
+    std::ranges::move(more, std::back_inserter(all));
+  }
+}
+
+std::vector<delivery_tag> tags_of(const std::vector<delivery>& deliveries) {
+  std::vector<delivery_tag> tags;
+  for (const auto& one : deliveries) tags.push_back(one.tag);
+  return tags;
+}
+
+names ids_of(const std::vector<delivery>& deliveries) {
+  names ids;
+  for (const auto& one : deliveries) ids.push_back(one.content.id);
+  return ids;
+}
+
+std::map<std::string, names> payloads_by_key(const std::vector<delivery>& deliveries) {
+  std::map<std::string, names> by_key;
+  for (const auto& one : deliveries) by_key[one.content.key].push_back(one.content.payload);
+  return by_key;
+}
+
+void broker_conformance::rebalance(const std::vector<subscription*>& members) {
+  for (int round = 0; round < 3; ++round) {
+    for (auto* member : members) member->fetch(0);
+    storage().pass_a_heartbeat();
+  }
+  for (auto* member : members) member->fetch(0);
+}
+
+// Proves O7, O8
+TEST_P(broker_conformance, a_confirmed_message_arrives_with_every_attribute_and_byte) {
+  auto broker = open();
+  auto sent = make_message(1, "customer-東京");
+  sent.subject = "order/42";
+  sent.content_type = "application/octet-stream";
+  sent.time = timestamp(duration(1'700'000'000'123'456));
+  sent.extensions = {{"correlationid", "c-1"}, {"note", "Zürich \"quoted\" \\ \xf0\x9f\x9a\x80"}, {"empty", ""}};
+  sent.payload.clear();
+  for (int byte = 0; byte < 256; ++byte) sent.payload += static_cast<char>(byte);
+  publish_all(*broker, {sent});
+  auto member = broker->subscribe({"group", {"orders"}});
+  const auto got = collect(*member, 1);
+  ASSERT_EQ(got.size(), 1u);
+  const auto& m = got[0].content;
+  EXPECT_EQ(m.id, sent.id);
+  EXPECT_EQ(m.source, sent.source);
+  EXPECT_EQ(m.type, sent.type);
+  EXPECT_EQ(m.topic, sent.topic);
+  EXPECT_EQ(m.key, sent.key);
+  EXPECT_EQ(m.subject, sent.subject);
+  EXPECT_EQ(m.content_type, sent.content_type);
+  EXPECT_EQ(m.time, sent.time);
+  EXPECT_EQ(m.extensions, sent.extensions);
+  EXPECT_EQ(m.payload, sent.payload);
+}
+
+TEST_P(broker_conformance, empty_key_subject_and_payload_arrive_empty) {
+  auto broker = open();
+  auto sent = make_message(1, "");
+  sent.payload = "";
+  publish_all(*broker, {sent});
+  auto member = broker->subscribe({"group", {"orders"}});
+  const auto got = collect(*member, 1);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].content.key, "");
+  EXPECT_EQ(got[0].content.subject, "");
+  EXPECT_EQ(got[0].content.payload, "");
+  EXPECT_TRUE(got[0].content.extensions.empty());
+}
+
+TEST_P(broker_conformance, publishing_nothing_gives_no_results) {
+  auto broker = open();
+  EXPECT_TRUE(broker->publishing().publish({}).empty());
+}
+
+// Proves O4
+TEST_P(broker_conformance, messages_of_one_key_arrive_in_the_order_they_were_published) {
+  auto broker = open();
+  constexpr int keys = 7, count = 140;
+  const auto all = numbered(count, keys);
+  for (int from = 0; from < count; from += 20)
+    publish_all(*broker, {all.begin() + from, all.begin() + from + 20});
+  auto member = broker->subscribe({"group", {"orders"}});
+  std::vector<delivery> got;
+  while (got.size() < count) {  // small fetches, so that the order has to hold across them
+    auto more = collect(*member, 11);
+    ASSERT_FALSE(more.empty());
+    std::ranges::move(more, std::back_inserter(got));
+  }
+  const auto by_key = payloads_by_key(got);
+  ASSERT_EQ(by_key.size(), static_cast<std::size_t>(keys));
+  for (const auto& [key, payloads] : by_key)
+    for (std::size_t i = 1; i < payloads.size(); ++i)
+      EXPECT_LT(std::stoi(payloads[i - 1]), std::stoi(payloads[i])) << key;
+}
+
+TEST_P(broker_conformance, every_group_gets_everything) {
+  auto broker = open();
+  auto first = broker->subscribe({"first", {"orders"}});
+  auto second = broker->subscribe({"second", {"orders"}});
+  publish_all(*broker, numbered(20, 5));
+  EXPECT_EQ(id_set(collect(*first, 20)).size(), 20u);
+  EXPECT_EQ(id_set(collect(*second, 20)).size(), 20u);
+}
+
+TEST_P(broker_conformance, a_group_that_comes_later_gets_the_earlier_messages_too) {
+  auto broker = open();
+  publish_all(*broker, numbered(5));
+  auto early = broker->subscribe({"early", {"orders"}});
+  early->acknowledge(tags_of(collect(*early, 5)));
+  auto late = broker->subscribe({"late", {"orders"}});
+  EXPECT_EQ(collect(*late, 5).size(), 5u);
+}
+
+TEST_P(broker_conformance, a_subscription_gets_its_topics_and_no_others) {
+  auto broker = open();
+  publish_all(*broker, {make_message(1, "a", "orders"), make_message(2, "a", "payments"), make_message(3, "a", "stock")});
+  auto member = broker->subscribe({"group", {"orders", "stock"}});
+  const auto got = collect(*member, 2);
+  std::set<std::string> topics;
+  for (const auto& one : got) topics.insert(one.content.topic);
+  EXPECT_EQ(topics, (std::set<std::string>{"orders", "stock"}));
+  EXPECT_TRUE(drain(*member).empty());
+  member->acknowledge(tags_of(got));
+  EXPECT_TRUE(drain(*member).empty());
+}
+
+TEST_P(broker_conformance, two_members_share_the_work_and_get_each_message_once) {
+  auto broker = open(8);
+  auto one = broker->subscribe({"group", {"orders"}});
+  auto two = broker->subscribe({"group", {"orders"}});
+  rebalance({one.get(), two.get()});
+  constexpr int count = 200;
+  publish_all(*broker, numbered(count, 50));
+  std::vector<delivery> first, second;
+  const auto deadline = steady::now() + longest_wait;
+  while (first.size() + second.size() < count && steady::now() < deadline) {
+    std::ranges::move(drain(*one), std::back_inserter(first));
+    std::ranges::move(drain(*two), std::back_inserter(second));
+  }
+  EXPECT_FALSE(first.empty());
+  EXPECT_FALSE(second.empty());
+  EXPECT_EQ(first.size() + second.size(), static_cast<std::size_t>(count));
+  auto all = id_set(first);
+  all.merge(id_set(second));
+  EXPECT_EQ(all.size(), static_cast<std::size_t>(count));
+  const auto keys_of_second = payloads_by_key(second);
+  for (const auto& [key, unused] : payloads_by_key(first)) EXPECT_FALSE(keys_of_second.contains(key)) << key;
+}
+
+TEST_P(broker_conformance, fetch_brings_no_more_than_asked_for_and_nothing_twice) {
+  auto broker = open();
+  publish_all(*broker, numbered(10, 4));
+  auto member = broker->subscribe({"group", {"orders"}});
+  EXPECT_TRUE(member->fetch(0).deliveries.empty());
+  std::vector<delivery> got;
+  const auto deadline = steady::now() + longest_wait;
+  while (got.size() < 10 && steady::now() < deadline) {
+    auto some = member->fetch(3).deliveries;
+    EXPECT_LE(some.size(), 3u);
+    std::ranges::move(some, std::back_inserter(got));
+  }
+  EXPECT_EQ(id_set(got).size(), 10u);
+  EXPECT_TRUE(member->fetch(3).deliveries.empty());
+}
+
+// Proves C1
+TEST_P(broker_conformance, what_a_vanished_member_did_not_acknowledge_is_delivered_again) {
+  auto broker = open();
+  publish_all(*broker, numbered(6, 3));
+  {
+    auto vanishing = broker->subscribe({"group", {"orders"}});
+    ASSERT_EQ(collect(*vanishing, 6).size(), 6u);
+  }  // without leave()
+  storage().outlive_leases();
+  auto next = broker->subscribe({"group", {"orders"}});
+  EXPECT_EQ(id_set(collect(*next, 6)).size(), 6u);
+}
+
+// Proves C1
+TEST_P(broker_conformance, what_was_acknowledged_is_not_delivered_again) {
+  auto broker = open();
+  publish_all(*broker, numbered(6, 3));
+  {
+    auto vanishing = broker->subscribe({"group", {"orders"}});
+    vanishing->acknowledge(tags_of(collect(*vanishing, 6)));
+    publish_all(*broker, {make_message(100, "key-0")});
+  }
+  storage().outlive_leases();
+  auto next = broker->subscribe({"group", {"orders"}});
+  EXPECT_EQ(ids_of(collect(*next, 1)), (names{make_message(100, "").id}));
+  EXPECT_TRUE(drain(*next).empty());
+}
+
+TEST_P(broker_conformance, leaving_hands_over_at_once_and_keeps_what_was_acknowledged) {
+  auto broker = open();
+  publish_all(*broker, numbered(4, 1));
+  auto leaving = broker->subscribe({"group", {"orders"}});
+  const auto got = collect(*leaving, 4);
+  leaving->acknowledge(tags_of({got.begin(), got.begin() + 2}));
+  leaving->leave();
+  auto next = broker->subscribe({"group", {"orders"}});
+  EXPECT_EQ(ids_of(collect(*next, 2)), (names{make_message(2, "").id, make_message(3, "").id}));
+}
+
+TEST_P(broker_conformance, a_member_that_stays_takes_over_what_another_leaves) {
+  auto broker = open(4);
+  auto staying = broker->subscribe({"group", {"orders"}});
+  auto leaving = broker->subscribe({"group", {"orders"}});
+  rebalance({staying.get(), leaving.get()});
+  leaving->leave();
+  rebalance({staying.get()});
+  publish_all(*broker, numbered(40, 20));
+  EXPECT_EQ(id_set(collect(*staying, 40)).size(), 40u);
+}
+
+// Proves C4
+TEST_P(broker_conformance, acknowledgement_in_any_order_loses_nothing_that_is_not_done) {
+  auto broker = open();
+  publish_all(*broker, numbered(5, 1));
+  {
+    auto vanishing = broker->subscribe({"group", {"orders"}});
+    const auto got = collect(*vanishing, 5);
+    ASSERT_EQ(got.size(), 5u);
+    vanishing->acknowledge(tags_of({got[3], got[0], got[2]}));
+  }
+  storage().outlive_leases();
+  auto next = broker->subscribe({"group", {"orders"}});
+  const auto again = GetParam().has_partitions ? names{"1", "2", "3", "4"} : names{"1", "4"};
+  const auto got = collect(*next, again.size());
+  EXPECT_EQ(payloads_by_key(got).at("key-0"), again);
+}
+
+// Proves C4
+TEST_P(broker_conformance, closing_the_gap_moves_over_everything_behind_it) {
+  auto broker = open();
+  publish_all(*broker, numbered(5, 1));
+  {
+    auto vanishing = broker->subscribe({"group", {"orders"}});
+    const auto got = collect(*vanishing, 5);
+    ASSERT_EQ(got.size(), 5u);
+    vanishing->acknowledge(tags_of({got[1], got[2], got[3]}));
+    vanishing->acknowledge(tags_of({got[0]}));
+  }
+  storage().outlive_leases();
+  auto next = broker->subscribe({"group", {"orders"}});
+  EXPECT_EQ(payloads_by_key(collect(*next, 1)).at("key-0"), (names{"4"}));
+  EXPECT_TRUE(drain(*next).empty());
+}
+
+TEST_P(broker_conformance, acknowledging_twice_is_harmless) {
+  auto broker = open();
+  publish_all(*broker, numbered(2, 1));
+  auto member = broker->subscribe({"group", {"orders"}});
+  const auto got = collect(*member, 2);
+  member->acknowledge(tags_of({got[0]}));
+  member->acknowledge(tags_of({got[0], got[0]}));
+  member->leave();
+  auto next = broker->subscribe({"group", {"orders"}});
+  EXPECT_EQ(payloads_by_key(collect(*next, 1)).at("key-0"), (names{"1"}));
+}
+
+// Proves C4: a consumer stopped past its lease and woken again
+TEST_P(broker_conformance, a_member_that_slept_past_its_lease_learns_it_and_moves_nothing) {
+  if (!GetParam().has_partitions) GTEST_SKIP() << "this broker hands out single messages";
+  auto broker = open(1);
+  publish_all(*broker, numbered(3, 1));
+  auto sleeper = broker->subscribe({"group", {"orders"}});
+  const auto held = collect(*sleeper, 3);
+  ASSERT_EQ(held.size(), 3u);
+  storage().outlive_leases();
+  {
+    auto heir = broker->subscribe({"group", {"orders"}});
+    ASSERT_EQ(collect(*heir, 3).size(), 3u);
+    sleeper->acknowledge(tags_of(held));
+    const auto awake = sleeper->fetch(10);
+    EXPECT_EQ(awake.revoked, (std::vector<std::uint32_t>{held[0].tag.partition}));
+    EXPECT_TRUE(awake.deliveries.empty());
+    EXPECT_TRUE(sleeper->fetch(10).revoked.empty()) << "a loss is reported once";
+  }
+  storage().outlive_leases();
+  auto third = broker->subscribe({"group", {"orders"}});
+  EXPECT_EQ(collect(*third, 3).size(), 3u) << "the sleeper's acknowledgement moved the position";
+}
+
+TEST_P(broker_conformance, a_member_learns_of_lost_partitions_by_fetching_alone) {
+  if (!GetParam().has_partitions) GTEST_SKIP() << "this broker hands out single messages";
+  auto broker = open(1);
+  publish_all(*broker, numbered(1, 1));
+  auto sleeper = broker->subscribe({"group", {"orders"}});
+  const auto held = collect(*sleeper, 1);
+  storage().outlive_leases();
+  auto heir = broker->subscribe({"group", {"orders"}});
+  ASSERT_EQ(collect(*heir, 1).size(), 1u);
+  EXPECT_EQ(sleeper->fetch(10).revoked, (std::vector<std::uint32_t>{held[0].tag.partition}));
+}
+
+// Proves C4
+TEST_P(broker_conformance, each_new_owner_of_a_partition_has_a_higher_epoch) {
+  if (!GetParam().has_partitions) GTEST_SKIP() << "this broker hands out single messages";
+  auto broker = open(1);
+  publish_all(*broker, numbered(1, 1));
+  std::vector<partition_fence> fences;
+  for (int owner = 0; owner < 4; ++owner) {
+    auto member = broker->subscribe({"group", {"orders"}});
+    const auto got = collect(*member, 1);
+    ASSERT_EQ(got.size(), 1u);
+    fences.push_back(got[0].fence);
+    if (owner % 2 == 0) member->leave();
+    storage().outlive_leases();
+  }
+  for (std::size_t i = 1; i < fences.size(); ++i) {
+    EXPECT_EQ(fences[i].partition, fences[0].partition);
+    EXPECT_GT(fences[i].epoch, fences[i - 1].epoch);
+  }
+}
+
+TEST_P(broker_conformance, fences_tell_topics_and_partitions_apart) {
+  if (!GetParam().has_partitions) GTEST_SKIP() << "this broker hands out single messages";
+  auto broker = open(2);
+  auto batch = numbered(40, 20);
+  for (int i = 0; i < 20; ++i) batch.push_back(make_message(i, "key-" + std::to_string(i), "payments"));
+  publish_all(*broker, batch);
+  auto member = broker->subscribe({"group", {"orders", "payments"}});
+  std::map<std::string, std::uint32_t> tag_of_fence;
+  for (const auto& one : collect(*member, batch.size())) {
+    const auto [known, added] = tag_of_fence.emplace(one.fence.partition, one.tag.partition);
+    EXPECT_EQ(known->second, one.tag.partition);
+  }
+  EXPECT_EQ(tag_of_fence.size(), 4u);
+}
+
+// Proves C3's rule: the message's fault and the destination's fault are told apart
+TEST_P(broker_conformance, a_message_with_an_impossible_topic_is_rejected_alone) {
+  auto broker = open();
+  for (const auto& topic : {""s, "with\nnewline"s, "nul\0inside"s, "\xff"s, std::string(256, 't')}) {
+    auto bad = make_message(1, "bad");
+    bad.topic = topic;
+    const std::vector<message> batch{make_message(0, "a"), bad, make_message(2, "b")};
+    const auto results = broker->publishing().publish(batch);
+    ASSERT_EQ(results.size(), 3u);
+    EXPECT_EQ(results[0].status, publish_status::confirmed) << results[0].reason;
+    EXPECT_EQ(results[1].status, publish_status::message_rejected);
+    EXPECT_FALSE(results[1].reason.empty());
+    EXPECT_EQ(results[2].status, publish_status::confirmed) << results[2].reason;
+  }
+  auto member = broker->subscribe({"group", {"orders"}});
+  EXPECT_EQ(collect(*member, 10).size(), 10u);
+}
+
+TEST_P(broker_conformance, a_subscription_without_a_group_or_topics_is_refused) {
+  auto broker = open();
+  EXPECT_EQ(code_of([&] { broker->subscribe({"", {"orders"}}); }), errc::invalid_name);
+  EXPECT_EQ(code_of([&] { broker->subscribe({"group", {}}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { broker->subscribe({"group", {"bad\ntopic"}}); }), errc::invalid_name);
+}
+
+TEST_P(broker_conformance, two_connections_see_each_others_messages_and_members) {
+  auto here = open();
+  auto there = open();
+  auto listener = there->subscribe({"group", {"orders"}});
+  publish_all(*here, numbered(3, 3));
+  listener->acknowledge(tags_of(collect(*listener, 3)));
+  listener->leave();
+  publish_all(*there, {make_message(100, "a")});
+  auto next = here->subscribe({"group", {"orders"}});
+  EXPECT_EQ(ids_of(collect(*next, 1)), (names{make_message(100, "").id}));
+}
+
+TEST_P(broker_conformance, many_threads_may_publish_through_one_publisher) {
+  auto broker = open();
+  constexpr int threads = 8, each = 20;
+  {
+    std::vector<std::jthread> publishers;
+    for (int t = 0; t < threads; ++t)
+      publishers.emplace_back([&, t] {
+        for (int i = 0; i < each; ++i) publish_all(*broker, {make_message(t * each + i, "key-" + std::to_string(t))});
+      });
+  }
+  auto member = broker->subscribe({"group", {"orders"}});
+  const auto got = collect(*member, threads * each);
+  EXPECT_EQ(id_set(got).size(), static_cast<std::size_t>(threads * each));
+  for (const auto& [key, payloads] : payloads_by_key(got))
+    for (std::size_t i = 1; i < payloads.size(); ++i)
+      EXPECT_LT(std::stoi(payloads[i - 1]), std::stoi(payloads[i])) << key;
+}
+
+TEST_P(broker_conformance, arrivals_wake_a_member_when_something_is_published) {
+  auto here = open();
+  auto there = open();
+  auto member = here->subscribe({"group", {"orders"}});
+  member->fetch(10);
+  const auto started = steady::now();
+  std::jthread publisher([&] { publish_all(*there, {make_message(1, "a")}); });
+  while (member->fetch(10).deliveries.empty() && steady::now() - started < in_good_time)
+    member->arrivals().wait(longest_wait, {});
+  EXPECT_LT(steady::now() - started, in_good_time);
+}
+
+}  // namespace settle::test

@@ -1,0 +1,73 @@
+// What a broker has to do before Settle may publish to it and consume from it. A driver is done when
+//
+//   INSTANTIATE_TEST_SUITE_P(mine, broker_conformance, ::testing::Values(my_driver()), broker_name);
+//
+// passes. Where brokers differ by nature, the driver answers a question instead of skipping a test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "settle/broker.hpp"
+
+namespace settle::test {
+
+// One empty broker for one test. Opening it again gives another connection to the same broker, as
+// another process would have it.
+class broker_storage {
+ public:
+  virtual ~broker_storage() = default;
+
+  // Topics that are used for the first time get this many partitions.
+  virtual std::unique_ptr<broker> open(int partitions) = 0;
+
+  // Lets as much time pass as members need to notice that others have come or gone.
+  virtual void pass_a_heartbeat() = 0;
+
+  // Lets so much time pass that a member that was silent meanwhile is taken for dead.
+  virtual void outlive_leases() = 0;
+};
+
+struct broker_driver {
+  std::string name;
+  std::function<std::unique_ptr<broker_storage>()> fresh;
+  bool has_partitions = true;  // offset brokers: partitions have owners, fences and positions
+};
+
+inline std::string broker_name(const ::testing::TestParamInfo<broker_driver>& of) { return of.param.name; }
+inline void PrintTo(const broker_driver& driver, std::ostream* out) { *out << driver.name; }
+
+class broker_conformance : public ::testing::TestWithParam<broker_driver> {
+ protected:
+  broker_storage& storage() { return *storage_; }
+  std::unique_ptr<broker> open(int partitions = 4) { return storage_->open(partitions); }
+
+  // Every member fetches often enough for all of them to end with their part.
+  void rebalance(const std::vector<subscription*>& members);
+
+ private:
+  std::unique_ptr<broker_storage> storage_ = GetParam().fresh();
+};
+
+// A message numbered `number` of a key; its payload is the number.
+message make_message(int number, const std::string& key, const std::string& topic = "orders");
+
+// Publishes and expects every message to be confirmed.
+void publish_all(broker& to, const std::vector<message>& batch);
+
+// Fetches until `count` messages have come, waiting for them if need be.
+std::vector<delivery> collect(subscription& from, std::size_t count);
+
+// Everything that comes now, without waiting for more.
+std::vector<delivery> drain(subscription& from);
+
+std::vector<delivery_tag> tags_of(const std::vector<delivery>& deliveries);
+std::vector<std::string> ids_of(const std::vector<delivery>& deliveries);  // in order
+std::map<std::string, std::vector<std::string>> payloads_by_key(const std::vector<delivery>& deliveries);
+
+}  // namespace settle::test

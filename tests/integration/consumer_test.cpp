@@ -1,0 +1,375 @@
+// What a consumer promises about its handlers.
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <thread>
+
+#include "settle/error.hpp"
+#include "settle/publish.hpp"
+#include "support/list_broker.hpp"
+#include "support/order_world.hpp"
+
+namespace settle {
+namespace {
+
+using namespace std::chrono_literals;
+using test::list_broker;
+using test::order_placed;
+using test::order_world;
+using test::temp_dir;
+
+std::int64_t count(database& db, const char* table) {
+  return db.read().execute(std::string("select count(*) from ") + table)[0][0].integer();
+}
+
+// A service with one table, and messages handed to its consumer by hand.
+struct bench {
+  bench() {
+    env.time = &time;
+    env.log = &log;
+    env.counters = &counters;
+    db = sqlite::open(dir.file("service.db"), {.env = env});
+    migrate(*db);
+    auto tx = db->begin();
+    tx.execute("create table effects (id integer primary key, what text not null)");
+    tx.commit();
+  }
+
+  static message make(const std::string& id, const std::string& key, const std::string& payload = "x") {
+    message m;
+    m.id = id;
+    m.topic = "things";
+    m.type = "thing.done";
+    m.key = key;
+    m.payload = payload;
+    return m;
+  }
+
+  std::unique_ptr<consumer> make_consumer(consumer::raw_handler handler,
+                                          consumer_options options = {.name = "tester"}) {
+    auto made = std::make_unique<consumer>(*db, broker, options);
+    made->on("things", "thing.done", std::move(handler));
+    return made;
+  }
+
+  static void insert(const message& m, transaction& tx) {
+    tx.execute("insert into effects (what) values ($1)", {m.id});
+  }
+
+  std::vector<std::string> effects() {
+    const auto rows = db->read().execute("select what from effects order by id");
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < rows.size(); ++i) out.push_back(rows[i][0].text());
+    return out;
+  }
+
+  temp_dir dir;
+  testing::manual_time time;
+  test::quiet_log log;
+  metrics counters;
+  environment env;
+  std::unique_ptr<database> db;
+  list_broker broker;
+};
+
+using names = std::vector<std::string>;
+
+// Proves C1
+TEST(consumer, acknowledges_only_after_the_commit) {
+  bench b;
+  b.broker.messages = {bench::make("1", "a")};
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    bench::insert(m, tx);
+    EXPECT_TRUE(b.broker.acknowledged.empty());
+  });
+  EXPECT_TRUE(c->run_once());
+  EXPECT_EQ(b.broker.acknowledged, (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(b.effects(), names{"1"});
+}
+
+// Proves C1
+TEST(consumer, a_handler_cannot_commit_or_roll_back) {
+  for (const std::string sql :
+       {"commit", "/* quietly */ COMMIT", "rollback", "end", "begin", "commit; begin"}) {
+    bench b;
+    b.broker.messages = {bench::make("1", "a")};
+    auto c = b.make_consumer([&](const message& m, transaction& tx) {
+      bench::insert(m, tx);
+      tx.execute(sql);
+    });
+    c->run_once();
+    EXPECT_EQ(c->counts().failures, 1) << sql;
+    EXPECT_TRUE(b.effects().empty()) << sql;
+    EXPECT_EQ(count(*b.db, "settle_processed_events"), 0) << sql;
+    EXPECT_TRUE(b.broker.acknowledged.empty()) << sql;
+  }
+}
+
+// A statement that makes the database roll back by itself must not let later writes commit without
+// their claims, even if the handler swallows the error. Proves C1
+TEST(consumer, nothing_commits_after_the_database_rolled_back_by_itself) {
+  bench b;
+  b.broker.messages = {bench::make("1", "a")};
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    tx.execute("insert into effects (id, what) values (1, 'first')");
+    try {
+      tx.execute("insert or rollback into effects (id, what) values (1, 'again')");
+    } catch (const error&) {
+    }
+    try {
+      bench::insert(m, tx);
+    } catch (const error&) {
+    }
+  });
+  c->run_once();
+  EXPECT_TRUE(b.effects().empty());
+  EXPECT_EQ(count(*b.db, "settle_processed_events"), 0);
+  EXPECT_EQ(c->counts().failures, 1);
+}
+
+// Proves C8, O4
+TEST(consumer, a_failing_handler_holds_its_key_and_no_other) {
+  bench b;
+  bool broken = true;
+  b.broker.messages = {bench::make("1", "a"), bench::make("2", "bad"), bench::make("3", "b"),
+                       bench::make("4", "bad"), bench::make("5", "a")};
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    bench::insert(m, tx);
+    if (m.id == "2" && broken) throw std::runtime_error("not yet");
+  });
+  while (c->run_once()) {
+  }
+  EXPECT_EQ(b.effects(), (names{"1", "3", "5"}));
+  EXPECT_EQ(c->counts().held, 1u);
+  broken = false;
+  EXPECT_FALSE(c->run_once()) << "it waits for its time";
+  b.time.advance(100ms);
+  while (c->run_once()) {
+  }
+  EXPECT_EQ(b.effects(), (names{"1", "3", "5", "2", "4"}));
+  EXPECT_EQ(c->counts().held, 0u);
+  EXPECT_EQ(b.broker.acknowledged.size(), 5u);
+}
+
+// Proves C3
+TEST(consumer, a_failing_handler_is_tried_again_with_growing_pauses) {
+  bench b;
+  int calls = 0;
+  b.broker.messages = {bench::make("1", "a")};
+  auto c = b.make_consumer([&](const message&, transaction&) {
+    ++calls;
+    throw std::runtime_error("never");
+  });
+  c->run_once();
+  for (const auto wait : {100ms, 400ms, 900ms}) {
+    const int before = calls;
+    b.time.advance(wait - 1ms);
+    c->run_once();
+    EXPECT_EQ(calls, before) << wait.count();
+    b.time.advance(1ms);
+    c->run_once();
+    EXPECT_EQ(calls, before + 1) << wait.count();
+  }
+  EXPECT_EQ(b.log.count("handler_failed"), 4u);
+}
+
+// Only the message that fails alone is charged; its neighbours commit in as few transactions as possible.
+// Proves C1
+TEST(consumer, a_failure_splits_the_batch_and_charges_one_message) {
+  bench b;
+  for (int i = 0; i < 20; ++i) b.broker.messages.push_back(bench::make(std::to_string(i), std::to_string(i)));
+  int calls = 0;
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    ++calls;
+    bench::insert(m, tx);
+    if (m.id == "7") throw std::runtime_error("seven");
+  });
+  EXPECT_TRUE(c->run_once());
+  EXPECT_EQ(c->counts().applied, 19);
+  EXPECT_EQ(c->counts().failures, 1);
+  EXPECT_EQ(calls, 8 + 7 + 1 + 12);  // the batch up to it, the ones before, it alone, the ones after
+}
+
+// COMMIT itself can refuse, and does not say whose fault it is. Proves C1
+TEST(consumer, a_refused_commit_is_traced_to_its_message) {
+  bench b;
+  {
+    auto tx = b.db->begin();
+    tx.execute("create table parents (id integer primary key)");
+    tx.execute(
+        "create table children (id integer primary key, parent integer references parents deferrable "
+        "initially "
+        "deferred)");
+    tx.commit();
+  }
+  b.broker.messages = {bench::make("1", "a"), bench::make("2", "b"), bench::make("3", "c")};
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    bench::insert(m, tx);
+    if (m.id == "2") tx.execute("insert into children (parent) values (42)");
+  });
+  EXPECT_TRUE(c->run_once());
+  EXPECT_EQ(b.effects(), (names{"1", "3"}));
+  EXPECT_EQ(c->counts().failures, 1);
+}
+
+// Proves C2
+TEST(consumer, a_message_without_an_id_is_never_run) {
+  bench b;
+  b.broker.messages = {bench::make("", "a"), bench::make("2", "b")};
+  auto c = b.make_consumer(bench::insert);
+  c->run_once();
+  EXPECT_EQ(b.effects(), names{"2"});
+  EXPECT_EQ(c->counts().held, 1u);
+}
+
+// Proves C2
+TEST(consumer, deduplicates_by_aggregate_and_type_where_asked) {
+  bench b;
+  b.broker.messages = {bench::make("", "order-1"), bench::make("another-id", "order-1"),
+                       bench::make("3", "order-2")};
+  auto c = b.make_consumer(bench::insert, {.name = "tester", .key = dedup_key::aggregate_and_type});
+  c->run_once();
+  EXPECT_EQ(b.effects(), (names{"", "3"}));
+  EXPECT_EQ(c->counts().duplicates, 1);
+  const auto stored = b.db->read().execute("select message_id from settle_processed_events order by 1");
+  EXPECT_EQ(stored[0][0].text(), "order-1-thing.done");
+}
+
+// Proves C1
+TEST(consumer, events_of_a_handler_commit_with_its_claim_and_name_their_cause) {
+  bench b;
+  auto incoming = bench::make("11111111-1111-7111-8111-111111111111", "a");
+  incoming.extensions["correlationid"] = "checkout-9";
+  incoming.extensions["traceparent"] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  b.broker.messages = {incoming};
+  bool broken = true;
+  auto c = b.make_consumer([&](const message&, transaction& tx) {
+    publish(tx, event{.topic = "out", .type = "thing.followed", .key = "a", .payload = "y"});
+    if (broken) throw std::runtime_error("after publishing");
+  });
+  c->run_once();
+  EXPECT_EQ(count(*b.db, "settle_outbox"), 0);
+  broken = false;
+  b.time.advance(1s);
+  c->run_once();
+  const auto out = b.db->read().execute("select headers from settle_outbox");
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_NE(out[0][0].text().find(R"("causationid":"11111111-1111-7111-8111-111111111111")"),
+            std::string::npos);
+  EXPECT_NE(out[0][0].text().find(R"("correlationid":"checkout-9")"), std::string::npos);
+  EXPECT_NE(out[0][0].text().find(R"("traceparent":"00-0af7)"), std::string::npos);
+}
+
+// The seed's third test: the same message in two consumers at once. Proves C5, C7, V1
+TEST(consumer, of_concurrent_duplicates_one_runs_and_the_others_skip) {
+  bench b;
+  constexpr int threads = 4;
+  constexpr int messages = 50;
+  std::atomic<std::int64_t> applied = 0;
+  std::atomic<std::int64_t> duplicates = 0;
+  std::barrier start(threads);
+  std::vector<std::jthread> all;
+  for (int t = 0; t < threads; ++t)
+    all.emplace_back([&] {
+      list_broker own;
+      for (int i = 0; i < messages; ++i) own.messages.push_back(bench::make(std::to_string(i), "k"));
+      consumer c(*b.db, own, {.name = "tester", .batch_max = 3});
+      c.on("things", "thing.done", bench::insert);
+      start.arrive_and_wait();
+      while (c.run_once()) {
+      }
+      applied += c.counts().applied;
+      duplicates += c.counts().duplicates;
+    });
+  all.clear();
+  EXPECT_EQ(applied, messages);
+  EXPECT_EQ(duplicates, messages * (threads - 1));
+  EXPECT_EQ(b.effects().size(), static_cast<std::size_t>(messages));
+}
+
+TEST(consumer, messages_of_a_type_without_a_handler_are_acknowledged_and_counted) {
+  bench b;
+  auto other = bench::make("1", "a");
+  other.type = "thing.ignored";
+  b.broker.messages = {other};
+  auto c = b.make_consumer(bench::insert);
+  EXPECT_TRUE(c->run_once());
+  EXPECT_EQ(c->counts().ignored, 1);
+  EXPECT_EQ(b.broker.acknowledged.size(), 1u);
+  EXPECT_EQ(count(*b.db, "settle_processed_events"), 0);
+}
+
+TEST(consumer, a_payload_that_cannot_be_decoded_holds_its_key) {
+  temp_dir dir;
+  order_world world(dir);
+  {
+    auto tx = world.orders().begin();
+    publish(tx, event{.topic = "orders", .type = "order.placed", .key = "customer-1", .payload = "nonsense"});
+    tx.commit();
+  }
+  world.place(3);
+  world.drain();
+  EXPECT_EQ(world.consumer().counts().applied, 1);
+  EXPECT_EQ(world.consumer().counts().held, 1u);
+}
+
+// A consumer that slept past its lease finds its partition fenced where its effects would go.
+// Proves C1
+TEST(consumer, a_replaced_owner_writes_nothing) {
+  bench b;
+  b.broker.messages = {bench::make("1", "a")};
+  b.broker.fence = {"broker/things/0", 4};
+  list_broker newer;
+  newer.messages = {bench::make("2", "a")};
+  newer.fence = {"broker/things/0", 5};
+  consumer owner(*b.db, newer, {.name = "tester"});
+  owner.on("things", "thing.done", bench::insert);
+  owner.run_once();
+  auto zombie = b.make_consumer(bench::insert);
+  try {
+    zombie->run_once();
+    FAIL() << "the zombie was let in";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::ownership_lost);
+  }
+  EXPECT_EQ(b.effects(), names{"2"});
+  EXPECT_EQ(zombie->counts().failures, 0) << "nobody is charged";
+}
+
+// Proves C3 (a store that is down charges nobody)
+TEST(consumer, trouble_of_the_store_charges_nobody) {
+  bench b;
+  b.broker.messages = {bench::make("1", "a")};
+  auto c = b.make_consumer(
+      [](const message&, transaction&) { throw error(errc::store_unavailable, "the disk is away"); });
+  EXPECT_THROW(c->run_once(), error);
+  EXPECT_EQ(c->counts().failures, 0);
+  EXPECT_EQ(c->counts().held, 0u);
+}
+
+// When the drain time is over, a handler that is still at work in the database is interrupted, and its
+// batch rolls back.
+TEST(consumer, a_stop_cancels_a_handler_that_does_not_end) {
+  bench b;
+  b.env.time = &system_time();
+  b.db = sqlite::open(b.dir.file("service.db"), {.env = b.env});
+  b.broker.messages = {bench::make("1", "a")};
+  std::binary_semaphore entered(0);
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    bench::insert(m, tx);
+    entered.release();
+    tx.execute(
+        "with recursive forever(n) as (select 1 union all select n + 1 from forever) select max(n) from "
+        "forever");
+  });
+  {
+    background loop(*c);
+    entered.acquire();
+    EXPECT_FALSE(loop.stop(50ms));
+  }
+  EXPECT_TRUE(b.effects().empty());
+  EXPECT_EQ(c->counts().failures, 0);
+}
+
+}  // namespace
+}  // namespace settle
