@@ -8,6 +8,7 @@ function(settle_library target)
   target_include_directories(${target}
     PUBLIC ${PROJECT_SOURCE_DIR}/include
     PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/drivers ${SETTLE_GENERATED_DIR})
+  target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_definitions(${target} PRIVATE SETTLE_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${target}
     PUBLIC Threads::Threads

@@ -40,6 +40,23 @@ parameters row_of(const message& m, const topic_info& topic) {
           blob{m.payload}};
 }
 
+// What cannot be read back must not be stored: it would block its partition.
+void check_names(const message& m) {
+  constexpr auto name_max = event_limits::name_bytes_max;
+  constexpr auto text_max = event_limits::header_bytes_max;
+  check_name(m.topic, {"topic", name_max});
+  check_name(m.id, {"message id", text_max, true});
+  check_name(m.source, {"source", text_max, true});
+  check_name(m.type, {"event type", name_max, true});
+  check_name(m.key, {"key", event_limits::key_bytes_max, true});
+  check_name(m.subject, {"subject", text_max, true});
+  check_name(m.content_type, {"content type", name_max, true});
+  for (const auto& [name, content] : m.extensions) {
+    check_name(name, {"attribute name", name_max});
+    check_name(content, {"value of attribute '" + name + "'", text_max, true});
+  }
+}
+
 }  // namespace
 
 embedded_broker::embedded_broker(const std::string& path, const broker_options& opts)
@@ -59,27 +76,38 @@ topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& nam
   return {found[0][0].integer(), static_cast<int>(found[0][1].integer())};
 }
 
+// Why a message cannot be stored now, or nothing. A later one of its key must not overtake it.
+std::optional<publish_result> embedded_broker::refusal(const message& m,
+                                                       std::set<std::string_view>& blocked) {
+  if (!m.key.empty() && blocked.contains(m.key))
+    return publish_result{publish_status::destination_failed, "an earlier message of its key was rejected"};
+  try {
+    check_names(m);
+  } catch (const error& e) {
+    blocked.insert(m.key);
+    return publish_result{publish_status::message_rejected, e.what()};
+  }
+  return std::nullopt;
+}
+
 std::vector<publish_result> embedded_broker::publish(std::span<const message> batch) {
   std::vector<publish_result> results(batch.size());
-  std::vector<message> accepted;
-  std::vector<std::size_t> index;
-  bool all = true;
-  for (std::size_t i = 0; i < batch.size(); ++i) try {
-      check_name(batch[i].topic, {"topic", event_limits::name_bytes_max});
-      check_name(batch[i].id, {"message id", event_limits::name_bytes_max, true});
-      index.push_back(i);
-    } catch (const error& e) {
-      results[i] = {publish_status::message_rejected, e.what()};
-      all = false;
-    }
-  if (!all)
-    for (const auto i : index) accepted.push_back(batch[i]);
-  const std::span<const message> to_store = all ? batch : std::span<const message>(accepted);
-  if (to_store.empty()) return results;
+  std::vector<std::size_t> accepted;
+  std::set<std::string_view> blocked;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (auto refused = refusal(batch[i], blocked))
+      results[i] = std::move(*refused);
+    else
+      accepted.push_back(i);
+  }
+  if (accepted.empty()) return results;
+  std::vector<message> copies;  // only if some are left out
+  if (accepted.size() < batch.size())
+    for (const auto i : accepted) copies.push_back(batch[i]);
   try {
-    batcher_.call(to_store);
+    batcher_.call(copies.empty() ? batch : std::span<const message>(copies));
   } catch (const error& e) {
-    for (const auto i : index) results[i] = {publish_status::destination_failed, e.what()};
+    for (const auto i : accepted) results[i] = {publish_status::destination_failed, e.what()};
   }
   return results;
 }

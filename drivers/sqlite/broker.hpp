@@ -4,9 +4,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/batcher.hpp"
@@ -37,6 +39,7 @@ class embedded_broker final : public broker, public publisher {
 
  private:
   using calls = std::span<const std::span<const message>>;
+  static std::optional<publish_result> refusal(const message& m, std::set<std::string_view>& blocked);
   std::vector<std::vector<publish_result>> store(calls waiting);
 
   broker_options options_;

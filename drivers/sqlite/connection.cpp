@@ -11,8 +11,8 @@ namespace settle::sqlite {
 namespace {
 
 // Pragmas that would change what a commit promises, or checkpoint behind our back.
-constexpr std::string_view guarded_pragmas[] = {"journal_mode", "synchronous", "wal_autocheckpoint",
-                                                "wal_checkpoint", "locking_mode"};
+constexpr const char* guarded_pragmas[] = {"journal_mode", "synchronous", "wal_autocheckpoint",
+                                           "wal_checkpoint", "locking_mode"};
 
 // Resets a statement when the call that used it ends, however it ends.
 struct reset_at_end {
@@ -87,9 +87,9 @@ int sqlite_connection::authorize(void* self, int action, const char* first, cons
   if (static_cast<sqlite_connection*>(self)->controlling_) return SQLITE_OK;
   if (action == SQLITE_TRANSACTION) return SQLITE_DENY;
   if (action == SQLITE_PRAGMA && first != nullptr) {
-    const bool guarded =
-        std::ranges::find(guarded_pragmas, std::string_view(first)) != std::end(guarded_pragmas);
-    const bool only_reads = second == nullptr && std::string_view(first) != "wal_checkpoint";
+    const auto is = [first](const char* name) { return sqlite3_stricmp(first, name) == 0; };
+    const bool guarded = std::ranges::any_of(guarded_pragmas, is);
+    const bool only_reads = second == nullptr && !is("wal_checkpoint");
     if (guarded && !only_reads) return SQLITE_DENY;
   }
   return SQLITE_OK;
@@ -188,14 +188,12 @@ sqlite_connection::prepared sqlite_connection::prepare(std::string_view sql) {
   const int count = sqlite3_bind_parameter_count(raw);
   for (int i = 1; i <= count; ++i) {
     const char* name = sqlite3_bind_parameter_name(raw, i);
+    const std::string_view digits(name != nullptr ? name + 1 : "");
     int number = 0;
-    if (name != nullptr) {
-      const std::string_view digits(name + 1);
-      std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    }
-    if (number < 1)
+    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (failed != std::errc{} || end != digits.data() + digits.size() || number < 1)
       throw error(errc::statement_failed,
-                  fmt::format("parameters are $1, $2, …, not '{}'", name ? name : "?"));
+                  fmt::format("parameters are $1, $2, …, not '{}'", name != nullptr ? name : "?"));
     made.parameter.push_back(number);
     made.parameters = std::max(made.parameters, number);
   }

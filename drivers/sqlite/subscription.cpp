@@ -44,7 +44,7 @@ embedded_subscription::embedded_subscription(embedded_broker& home, const subscr
     topic.info = home_.ensure_topic(tx, name);
     tx.execute(queries::broker::add_group, {group_, topic.info.id});
     topic.ownership = std::make_unique<sql::ownership>(
-        home_.file(), sql::ownership::settings{fmt::format("group/{}/{}", group_, name),
+        home_.file(), sql::ownership::settings{fmt::format("group/{}/{}", topic.info.id, group_),
                                                topic.info.partitions, home_.settings().lease_ttl});
     topics_.push_back(std::move(topic));
   }

@@ -98,9 +98,11 @@ write_queue::turn write_queue::acquire(duration at_most, const std::stop_token& 
     std::erase(s.waiting, &me);
     s.changed.notify_all();
     if (cancel.stop_requested()) throw error(errc::cancelled, "stopped while waiting to write");
-    throw error(errc::store_busy,
-                fmt::format("no turn to write within {} ms: another process holds {}",
-                            std::chrono::duration_cast<std::chrono::milliseconds>(at_most).count(), s.path));
+    throw error(
+        errc::store_busy,
+        fmt::format(
+            "no turn to write within {} ms: another transaction, in this process or another, holds {}",
+            std::chrono::duration_cast<std::chrono::milliseconds>(at_most).count(), s.path));
   };
   const auto my_turn = [&] { return !s.taken && s.waiting.front() == &me; };
   s.waiting.push_back(&me);

@@ -32,7 +32,7 @@ enum class errc {
   constraint_violated,      // a CHECK, UNIQUE, NOT NULL or foreign key constraint refused the write
   statement_failed,         // SQL that the database does not accept
   transaction_lost,         // the database rolled the transaction back by itself
-  transaction_control,      // BEGIN, COMMIT or ROLLBACK sent as a statement
+  transaction_control,      // BEGIN, COMMIT, ROLLBACK or a durability pragma sent as a statement
   schema_missing,           // Settle's tables are not there: migrate first
   schema_newer,             // the database was migrated by a newer version
   migration_changed,        // an applied migration differs from the one in this build

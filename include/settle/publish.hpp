@@ -9,7 +9,8 @@
 // Nothing is sent here: a relay reads the row after the commit (settle/relay.hpp).
 // Order: events of one key are first delivered in the order of these calls, if the calls of one key do
 // not overlap (on SQLite transactions never do).
-// Errors: invalid_name and payload_too_large are thrown before the transaction is touched.
+// Errors: invalid_name, invalid_argument (too many headers) and payload_too_large are thrown before the
+// transaction is touched.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,9 @@ class value {
  public:
   value() = default;
   value(std::nullptr_t) {}
-  value(std::integral auto number) : held_(static_cast<std::int64_t>(number)) {}
+  template <std::integral T>
+    requires(std::signed_integral<T> || sizeof(T) < sizeof(std::int64_t))  // SQL integers are signed, 64 bits
+  value(T number) : held_(static_cast<std::int64_t>(number)) {}
   value(double number) : held_(number) {}
   value(std::string text) : held_(std::move(text)) {}
   value(std::string_view text) : held_(std::string(text)) {}

@@ -18,7 +18,8 @@ create table settle_outbox (
   aggregate_type text not null default '',
   aggregate_id   text not null default '',          -- the key: order is kept within it
   content_type   text not null default 'application/json',
-  headers        text not null default '',          -- JSON object of strings, or empty
+  headers        text not null default ''           -- JSON object of strings, or empty
+                 check (headers = '' or (json_valid(headers) and json_type(headers) = 'object')),
   created_at     integer not null,                  -- microseconds since 1970
   payload        blob not null                      -- last, so that a scan can stop before it
 ) strict;

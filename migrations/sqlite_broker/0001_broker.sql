@@ -23,7 +23,8 @@ create table broker_messages (
   subject      text not null,
   content_type text not null,
   time         integer not null,
-  extensions   text not null,                       -- JSON object of strings, or empty
+  extensions   text not null                        -- JSON object of strings, or empty
+               check (extensions = '' or (json_valid(extensions) and json_type(extensions) = 'object')),
   payload      blob not null
 ) strict;
 create index broker_messages_partition on broker_messages (topic, partition, position);
@@ -34,7 +35,8 @@ create table broker_groups (
   primary key (name, topic)
 ) strict, without rowid;
 
--- Scope 'group/<name>/<topic>': the partitions of one topic within one group.
+-- Scope 'group/<topic number>/<group>': the partitions of one topic within one group. The number stands
+-- first because names may contain slashes.
 create table settle_shares (
   scope       text not null,
   share       integer not null,

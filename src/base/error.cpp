@@ -13,8 +13,7 @@ constexpr bool final_ = false;
 constexpr std::array table{
     error_info{errc::invalid_argument, "invalid_argument", final_,
                "correct the value that the message names"},
-    error_info{errc::invalid_name, "invalid_name", final_,
-               "use UTF-8 without control characters, within the length that the message names"},
+    error_info{errc::invalid_name, "invalid_name", final_, "correct the name as the message says"},
     error_info{errc::payload_too_large, "payload_too_large", final_,
                "store the document elsewhere and publish its address, or raise payload_bytes_max"},
     error_info{errc::decode_failed, "decode_failed", final_,

@@ -16,13 +16,17 @@ std::string to_json(const attributes& values) {
 attributes attributes_from_json(std::string_view text) {
   attributes out;
   if (text.empty()) return out;
+  // Whoever stored it has checked the encoding; refusing here would block everything behind it.
+  boost::json::parse_options lenient;
+  lenient.allow_invalid_utf8 = true;
   boost::system::error_code failed;
-  const auto parsed = boost::json::parse({text.data(), text.size()}, failed);
+  const auto parsed = boost::json::parse({text.data(), text.size()}, failed, {}, lenient);
   if (failed || !parsed.is_object())
     throw error(errc::decode_failed, "stored attributes are not a JSON object");
   for (const auto& [name, value] : parsed.get_object()) {
-    if (!value.is_string()) throw error(errc::decode_failed, "a stored attribute is not a string");
-    out.emplace(std::string(name), std::string(value.get_string()));
+    // Rows that other programs wrote may hold numbers and the like: an attribute is their text.
+    out.emplace(std::string(name),
+                value.is_string() ? std::string(value.get_string()) : boost::json::serialize(value));
   }
   return out;
 }

@@ -11,7 +11,7 @@ namespace settle {
 // An empty map gives an empty string: most events have none, and an empty column costs nothing.
 std::string to_json(const attributes& values);
 
-// Throws decode_failed on anything but an object of strings.
+// Throws decode_failed on anything but an object. Values that are not strings become their JSON text.
 attributes attributes_from_json(std::string_view text);
 
 }  // namespace settle

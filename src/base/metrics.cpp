@@ -3,13 +3,25 @@
 namespace settle {
 namespace {
 
+std::string escaped(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out;
+}
+
 std::string series(std::string_view name, metrics::labels with) {
   std::string out(name);
   if (with.size() == 0) return out;
   char separator = '{';
   for (const auto& [label, value] : with) {
     out += separator;
-    out.append(label).append("=\"").append(value).append("\"");
+    out.append(label).append("=\"").append(escaped(value)).append("\"");
     separator = ',';
   }
   return out += '}';

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace settle {
@@ -10,6 +11,8 @@ namespace {
 // Reads `digits` decimal digits at `at`, followed by `after` (0: nothing to follow).
 bool read(std::string_view text, std::size_t& at, std::size_t digits, char after, int& out) {
   if (at + digits > text.size()) return false;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!std::ranges::all_of(text.substr(at, digits), is_digit)) return false;  // from_chars takes a sign
   const auto* begin = text.data() + at;
   const auto [end, code] = std::from_chars(begin, begin + digits, out);
   if (code != std::errc{} || end != begin + digits) return false;
@@ -39,8 +42,10 @@ std::optional<timestamp> from_rfc3339(std::string_view text) {
   std::int64_t micros = 0;
   if (at < text.size() && text[at] == '.') {
     std::int64_t unit = 100'000;
+    const auto point = at;
     for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, unit /= 10)
       micros += (text[at] - '0') * unit;
+    if (at == point + 1) return std::nullopt;
   }
   if (text.substr(at) != "Z") return std::nullopt;
   using namespace std::chrono;

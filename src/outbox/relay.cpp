@@ -47,14 +47,15 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
 bool relay::engine::run_once(const std::stop_token& cancel) {
   try {
     refresh_if_due(cancel);  // also while paused: an outage of the broker is no reason to lose the lease
-    if (env().now() < paused_until_) return false;
-    auto group = outbox::next_group(scanned_, tick_);
+    if (env().now() < destination_pause_.until) return false;
+    auto group = next_group();
     if (!group) {
       take_tick(cancel);
-      group = outbox::next_group(scanned_, tick_);
+      group = next_group();
     }
     if (!group) return false;
     const auto found = read_window(*group);
+    previous_ = found.end;
     if (found.rows.empty()) {
       for (auto& [share, position] : scanned_)
         if ((group->mask >> share & 1) != 0) position = found.end;
@@ -77,10 +78,16 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   if (!ownership_.due()) return;
   auto tx = db_.begin(cancel);
   if (source_.empty()) source_ = "settle:" + tx.execute(queries::outbox::read_identity)[0][0].text();
+  // Shares without events of their own were only looked through. Noting it here costs no commit of its
+  // own, and whoever takes over need not look through all of it again.
+  ownership_.advance(tx, looked_through());
   const auto change = ownership_.refresh(tx);
   tx.commit("relay.lease");
   ownership_.applied();
-  for (const int share : change.lost) scanned_.erase(share);
+  for (const int share : change.lost) {
+    scanned_.erase(share);
+    share_pauses_.erase(share);
+  }
   for (const int share : change.gained) scanned_[share] = ownership_.held().at(share).position;
   if (!change.lost.empty() || !change.gained.empty())
     env().log->write(log_level::info, "relay_shares_changed",
@@ -88,6 +95,14 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
                       {"member", ownership_.member()},
                       {"gained", std::to_string(change.gained.size())},
                       {"lost", std::to_string(change.lost.size())}});
+}
+
+std::map<int, std::int64_t> relay::engine::looked_through() const {
+  std::map<int, std::int64_t> positions;
+  for (const auto& [share, held] : ownership_.held())
+    if (const auto seen = scanned_.find(share); seen != scanned_.end() && seen->second > held.position)
+      positions[share] = seen->second;
+  return positions;
 }
 
 // A commit of ours, synced, above every row that we are going to publish: whatever is visible below it
@@ -167,27 +182,55 @@ void relay::engine::note_progress(const share_group& group, const window_outcome
   env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
 }
 
+std::optional<share_group> relay::engine::next_group() const {
+  if (share_pauses_.empty()) return outbox::next_group(scanned_, tick_, previous_);
+  auto awake = scanned_;
+  const auto now = env().now();
+  for (const auto& [share, paused] : share_pauses_)
+    if (now < paused.until) awake.erase(share);
+  return outbox::next_group(awake, tick_, previous_);
+}
+
 void relay::engine::pause_if_failed(const window_outcome& outcome) {
-  if (outcome.failures.empty()) {
-    if (failures_ > 0) env().log->write(log_level::info, "relay_resumed", {{"outbox", db_.name()}});
-    failures_ = 0;
-    return;
+  const auto lengthen = [&](pause& one) {
+    ++one.failures;
+    one.until = env().now() + quadratic_wait(one.failures, retry_wait, options_.retry_wait_max);
+  };
+  const auto report = [&](const outbox::share_failure& failure, const pause& one) {
+    const std::string fault = failure.destination ? "destination" : "message";
+    env().counters->add("settle_relay_failures_total", {{"fault", fault}});
+    env().log->write(log_level::warning, "relay_paused",
+                     {{"outbox", db_.name()},
+                      {"fault", fault},
+                      {"share", failure.destination ? "all" : std::to_string(failure.share)},
+                      {"failures", std::to_string(one.failures)},
+                      {"reason", failure.reason}});
+  };
+  for (const auto& [share, unused] : outcome.positions) {
+    const bool failed_again =
+        std::ranges::find(outcome.failures, share, &outbox::share_failure::share) != outcome.failures.end();
+    if (!failed_again) share_pauses_.erase(share);
   }
-  ++failures_;
-  paused_until_ = env().now() + quadratic_wait(failures_, retry_wait, options_.retry_wait_max);
-  const auto& first = outcome.failures.front();
-  env().counters->add("settle_relay_failures_total",
-                      {{"fault", first.destination ? "destination" : "message"}});
-  env().log->write(log_level::warning, "relay_paused",
-                   {{"outbox", db_.name()},
-                    {"fault", first.destination ? "destination" : "message"},
-                    {"failures", std::to_string(failures_)},
-                    {"reason", first.reason}});
+  const auto down = std::ranges::find(outcome.failures, true, &outbox::share_failure::destination);
+  if (down != outcome.failures.end()) {
+    lengthen(destination_pause_);
+    report(*down, destination_pause_);
+  } else if (destination_pause_.failures > 0) {
+    destination_pause_ = {};
+    env().log->write(log_level::info, "relay_resumed", {{"outbox", db_.name()}});
+  }
+  for (const auto& failure : outcome.failures) {
+    if (failure.destination) continue;
+    auto& paused = share_pauses_[failure.share];
+    lengthen(paused);
+    report(failure, paused);
+  }
 }
 
 void relay::engine::lose_everything(const char* why) {
   ownership_.drop_all();
   scanned_.clear();
+  share_pauses_.clear();
   env().counters->add("settle_relay_ownership_lost_total", {});
   env().log->write(log_level::warning, "relay_ownership_lost", {{"outbox", db_.name()}, {"error", why}});
 }
@@ -195,7 +238,9 @@ void relay::engine::lose_everything(const char* why) {
 duration relay::engine::idle_wait() const {
   const auto now = env().now();
   auto wait = std::min(options_.idle_poll, options_.lease_ttl / 3);
-  if (paused_until_ > now) wait = std::min(wait, paused_until_ - now);
+  if (destination_pause_.until > now) wait = std::min(wait, destination_pause_.until - now);
+  for (const auto& [share, paused] : share_pauses_)
+    if (paused.until > now) wait = std::min(wait, paused.until - now);
   return wait;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,13 @@ class relay::engine {
   };
 
   void refresh_if_due(const std::stop_token& cancel);
+  std::map<int, std::int64_t> looked_through() const;
   void take_tick(const std::stop_token& cancel);
   window read_window(const outbox::share_group& group);
   message message_of(result& rows, std::size_t row);
   void note_progress(const outbox::share_group& group, const outbox::window_outcome& outcome,
                      const std::stop_token& cancel);
+  std::optional<outbox::share_group> next_group() const;
   void pause_if_failed(const outbox::window_outcome& outcome);
   void lose_everything(const char* why);
 
@@ -47,8 +50,14 @@ class relay::engine {
   std::string source_;
   std::map<int, std::int64_t> scanned_;  // per owned share: nothing unsent at or below it
   std::int64_t tick_ = 0;                // a durable tick: rows at or below it may be published
-  std::int64_t failures_ = 0;            // publishes in a row that were not confirmed
-  timestamp paused_until_{};
+  std::int64_t previous_ = -1;           // where the last window ended
+
+  struct pause {
+    std::int64_t failures = 0;  // in a row
+    timestamp until{};
+  };
+  pause destination_pause_;            // the destination refuses: everything waits
+  std::map<int, pause> share_pauses_;  // a message is refused: its share waits
 };
 
 }  // namespace settle

@@ -5,14 +5,15 @@
 
 namespace settle::outbox {
 
-std::optional<share_group> next_group(const std::map<int, std::int64_t>& scanned, std::int64_t upto) {
-  std::optional<share_group> behind;
-  for (const auto& [share, position] : scanned) {
-    if (position >= upto) continue;
-    if (!behind || position < behind->from) behind = share_group{position, 0};
-    if (position == behind->from) behind->mask |= 1U << share;
-  }
-  return behind;
+std::optional<share_group> next_group(const std::map<int, std::int64_t>& scanned, std::int64_t upto,
+                                      std::int64_t previous) {
+  std::map<std::int64_t, std::uint32_t> masks;  // by position
+  for (const auto& [share, position] : scanned)
+    if (position < upto) masks[position] |= 1U << share;
+  if (masks.empty()) return std::nullopt;
+  auto next = masks.upper_bound(previous);
+  if (next == masks.end()) next = masks.begin();
+  return share_group{next->first, next->second};
 }
 
 std::int64_t window_end(std::span<const measured_row> rows, std::size_t rows_max, std::size_t bytes_max,

@@ -20,8 +20,10 @@ struct share_group {
   friend bool operator==(const share_group&, const share_group&) = default;
 };
 
-// The group that is furthest behind `upto`, if any is behind.
-std::optional<share_group> next_group(const std::map<int, std::int64_t>& scanned, std::int64_t upto);
+// The next group behind `upto`, going round: the first one above `previous`, where the last window ended.
+// So a share with a long way to go does not keep the others waiting.
+std::optional<share_group> next_group(const std::map<int, std::int64_t>& scanned, std::int64_t upto,
+                                      std::int64_t previous);
 
 struct measured_row {
   std::int64_t seq = 0;

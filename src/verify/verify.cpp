@@ -17,7 +17,8 @@ using topic_and_subject = std::pair<std::string, std::string>;
 
 struct cause {
   std::string topic, key, subject, event;
-  std::size_t order = 0;  // within its database
+  std::size_t order = 0;     // within its database
+  std::size_t database = 0;  // which one: causes in different databases have no order between them
 };
 
 struct at_broker {
@@ -36,17 +37,17 @@ struct evidence {
   std::map<std::string, std::vector<cause>> applied_order;                   // consumer → first applications
 };
 
-std::vector<cause> read_causes(database& db) {
+std::vector<cause> read_causes(database& db, std::size_t index) {
   const auto rows = db.read().execute(queries::verify::read_effects, {"committed"});
   std::vector<cause> causes;
   for (std::size_t i = 0; i < rows.size(); ++i)
     causes.push_back({rows[i][1].text(), rows[i][2].text(), rows[i][3].text(),
-                      rows[i][4].is_null() ? std::string() : rows[i][4].text(), i});
+                      rows[i][4].is_null() ? std::string() : rows[i][4].text(), i, index});
   return causes;
 }
 
-void read_upstream(database& db, evidence& into) {
-  std::ranges::move(read_causes(db), std::back_inserter(into.causes));
+void read_upstream(database& db, std::size_t index, evidence& into) {
+  std::ranges::move(read_causes(db, index), std::back_inserter(into.causes));
   const auto rows = db.read().execute(queries::verify::read_outbox_state);
   for (std::size_t i = 0; i < rows.size(); ++i) into.outbox[rows[i][0].text()] = rows[i][1].integer() != 0;
 }
@@ -68,7 +69,7 @@ void read_downstream(database& db, evidence& into) {
   const auto rows = db.read().execute(queries::verify::read_effects, {"applied"});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& consumer = rows[i][0].text();
-    const cause what{rows[i][1].text(), rows[i][2].text(), rows[i][3].text(), {}, i};
+    const cause what{rows[i][1].text(), rows[i][2].text(), rows[i][3].text(), {}, i, 0};
     into.consumers[what.topic].insert(consumer);
     if (++into.applied[consumer][{what.topic, what.subject}] == 1)
       into.applied_order[consumer].push_back(what);
@@ -158,22 +159,22 @@ class judge {
   }
 
   void judge_order(const std::string& consumer, const std::vector<cause>& order) {
-    if (rank_.empty())
-      for (const auto& one : seen_.causes)
-        rank_.emplace(std::tuple(one.topic, one.key, one.subject), one.order);
-    std::map<topic_and_subject, std::pair<std::size_t, std::string>> latest;  // by topic and key
+    if (ranked_.empty())
+      for (const auto& one : seen_.causes) ranked_.emplace(std::tuple(one.topic, one.key, one.subject), &one);
+    std::map<std::tuple<std::string, std::string, std::size_t>, const cause*> latest;  // topic, key, database
     for (const auto& one : order) {
-      const auto rank = rank_.find({one.topic, one.key, one.subject});
-      if (one.key.empty() || rank == rank_.end()) continue;
-      const auto [before, first] = latest.try_emplace({one.topic, one.key}, rank->second, one.subject);
+      const auto found = ranked_.find({one.topic, one.key, one.subject});
+      if (one.key.empty() || found == ranked_.end()) continue;
+      const auto* now = found->second;
+      const auto [before, first] = latest.try_emplace({now->topic, now->key, now->database}, now);
       if (first) continue;
-      if (rank->second < before->second.first) {
-        ++report_.reordered;
-        find("reordered", consumer, one.subject,
-             fmt::format("applied after {}, a later one of key {}", before->second.second, one.key));
-      } else {
-        before->second = {rank->second, one.subject};
+      if (now->order > before->second->order) {
+        before->second = now;
+        continue;
       }
+      ++report_.reordered;
+      find("reordered", consumer, one.subject,
+           fmt::format("applied after {}, a later one of key {}", before->second->subject, one.key));
     }
   }
 
@@ -186,7 +187,7 @@ class judge {
   const verify_input& input_;
   verify_report report_;
   std::set<topic_and_subject> committed_;
-  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> rank_;
+  std::map<std::tuple<std::string, std::string, std::string>, const cause*> ranked_;  // topic, key, subject
   std::map<std::string, std::size_t> found_;
 };
 
@@ -204,7 +205,7 @@ void note_applied(transaction& tx, const std::string& consumer, const effect& wh
 
 verify_report verify(const verify_input& input) {
   evidence seen;
-  for (auto* db : input.services) read_upstream(*db, seen);
+  for (std::size_t i = 0; i < input.services.size(); ++i) read_upstream(*input.services[i], i, seen);
   if (input.broker != nullptr) read_broker(*input.broker, seen);
   for (auto* db : input.services) read_downstream(*db, seen);
   // Effects may have overtaken our reading of their causes: take in what was committed meanwhile.
@@ -212,8 +213,8 @@ verify_report verify(const verify_input& input) {
   std::set<topic_and_subject> known;
   for (const auto& one : seen.causes) known.insert({one.topic, one.subject});
   std::vector<cause> young;
-  for (auto* db : input.services)
-    for (auto& one : read_causes(*db))
+  for (std::size_t i = 0; i < input.services.size(); ++i)
+    for (auto& one : read_causes(*input.services[i], i))
       if (!known.contains({one.topic, one.subject})) young.push_back(std::move(one));
   for (auto& one : young)
     if (std::ranges::any_of(seen.applied,

@@ -105,7 +105,8 @@ TEST_P(broker_conformance, a_confirmed_message_arrives_with_every_attribute_and_
   sent.subject = "order/42";
   sent.content_type = "application/octet-stream";
   sent.time = timestamp(duration(1'700'000'000'123'456));
-  sent.extensions = {{"correlationid", "c-1"}, {"note", "Zürich \"quoted\" \\ \xf0\x9f\x9a\x80"}, {"empty", ""}};
+  sent.extensions = {
+      {"correlationid", "c-1"}, {"note", "Zürich \"quoted\" \\ \xf0\x9f\x9a\x80"}, {"empty", ""}};
   sent.payload.clear();
   for (int byte = 0; byte < 256; ++byte) sent.payload += static_cast<char>(byte);
   publish_all(*broker, {sent});
@@ -154,7 +155,7 @@ TEST_P(broker_conformance, messages_of_one_key_arrive_in_the_order_they_were_pub
   auto member = broker->subscribe({"group", {"orders"}});
   std::vector<delivery> got;
   while (got.size() < count) {  // small fetches, so that the order has to hold across them
-    auto more = collect(*member, 11);
+    auto more = collect(*member, std::min<std::size_t>(11, count - got.size()));
     ASSERT_FALSE(more.empty());
     std::ranges::move(more, std::back_inserter(got));
   }
@@ -185,7 +186,8 @@ TEST_P(broker_conformance, a_group_that_comes_later_gets_the_earlier_messages_to
 
 TEST_P(broker_conformance, a_subscription_gets_its_topics_and_no_others) {
   auto broker = open();
-  publish_all(*broker, {make_message(1, "a", "orders"), make_message(2, "a", "payments"), make_message(3, "a", "stock")});
+  publish_all(*broker, {make_message(1, "a", "orders"), make_message(2, "a", "payments"),
+                        make_message(3, "a", "stock")});
   auto member = broker->subscribe({"group", {"orders", "stock"}});
   const auto got = collect(*member, 2);
   std::set<std::string> topics;
@@ -445,7 +447,8 @@ TEST_P(broker_conformance, many_threads_may_publish_through_one_publisher) {
     std::vector<std::jthread> publishers;
     for (int t = 0; t < threads; ++t)
       publishers.emplace_back([&, t] {
-        for (int i = 0; i < each; ++i) publish_all(*broker, {make_message(t * each + i, "key-" + std::to_string(t))});
+        for (int i = 0; i < each; ++i)
+          publish_all(*broker, {make_message(t * each + i, "key-" + std::to_string(t))});
       });
   }
   auto member = broker->subscribe({"group", {"orders"}});

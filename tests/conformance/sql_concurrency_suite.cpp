@@ -159,7 +159,8 @@ TEST_P(sql_conformance, a_cancelled_transaction_writes_nothing_more_and_cannot_c
     auto tx = db->begin(cancel.get_token());
     tx.execute("insert into notes (id, note) values (1, 'before')");
     cancel.request_stop();
-    EXPECT_EQ(code_of([&] { tx.execute("insert into notes (id, note) values (2, 'after')"); }), errc::cancelled);
+    EXPECT_EQ(code_of([&] { tx.execute("insert into notes (id, note) values (2, 'after')"); }),
+              errc::cancelled);
     EXPECT_EQ(code_of([&] { tx.commit(); }), errc::cancelled);
   }
   EXPECT_EQ(count_notes(*db), 0);

@@ -75,7 +75,8 @@ TEST_P(sql_conformance, threads_that_migrate_at_once_apply_each_migration_exactl
     std::vector<std::jthread> nodes;
     for (int i = 0; i < threads; ++i)
       nodes.emplace_back([&, i] {
-        auto own = i % 2 == 0 ? open() : nullptr;  // half of them as other processes would: a database of their own
+        auto own =
+            i % 2 == 0 ? open() : nullptr;  // half of them as other processes would: a database of their own
         start.arrive_and_wait();
         try {
           applied += migrate(own ? *own : *shared);

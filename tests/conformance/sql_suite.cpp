@@ -50,7 +50,8 @@ TEST_P(sql_conformance, reals_come_back_as_they_went_in) {
 
 TEST_P(sql_conformance, text_comes_back_as_it_went_in) {
   auto db = open();
-  for (const auto& text : {""s, "plain"s, "it's \"quoted\" $1 ; --"s, "Zürich 東京 \xf0\x9f\x9a\x80"s, "line\nand\ttab"s})
+  for (const auto& text :
+       {""s, "plain"s, "it's \"quoted\" $1 ; --"s, "Zürich 東京 \xf0\x9f\x9a\x80"s, "line\nand\ttab"s})
     EXPECT_EQ(round_trip(*db, "text", text).text(), text);
 }
 
@@ -104,7 +105,8 @@ TEST_P(sql_conformance, a_parameter_may_be_used_several_times) {
   auto db = open_with_notes();
   auto tx = db->begin();
   tx.execute("insert into notes (id, note) values ($2, $1), ($2 + 1, $1), ($2 + 2, 'other')", {"same", 40});
-  const auto found = tx.execute("select id from notes where note = $2 and id >= $1 and id <= $1 + 9 order by id", {40, "same"});
+  const auto found = tx.execute(
+      "select id from notes where note = $2 and id >= $1 and id <= $1 + 9 order by id", {40, "same"});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0][0].integer(), 40);
   EXPECT_EQ(found[1][0].integer(), 41);
@@ -113,8 +115,9 @@ TEST_P(sql_conformance, a_parameter_may_be_used_several_times) {
 TEST_P(sql_conformance, more_than_nine_parameters_keep_their_numbers) {
   auto db = open_with_notes();
   auto tx = db->begin();
-  tx.execute("insert into notes (id, note) values ($11, $1), ($10, $2), ($9, $3), ($8, $4), ($7, $5), ($6, 'f')",
-             {"a", "b", "c", "d", "e", 6, 7, 8, 9, 10, 11});
+  tx.execute(
+      "insert into notes (id, note) values ($11, $1), ($10, $2), ($9, $3), ($8, $4), ($7, $5), ($6, 'f')",
+      {"a", "b", "c", "d", "e", 6, 7, 8, 9, 10, 11});
   EXPECT_EQ(tx.execute("select note from notes where id = 11")[0][0].text(), "a");
   EXPECT_EQ(tx.execute("select note from notes where id = 10")[0][0].text(), "b");
   EXPECT_EQ(tx.execute("select note from notes where id = 7")[0][0].text(), "e");
@@ -132,7 +135,8 @@ TEST_P(sql_conformance, a_wrong_number_of_values_is_refused) {
 TEST_P(sql_conformance, several_statements_in_one_are_refused_and_none_of_them_runs) {
   auto db = open_with_notes();
   auto tx = db->begin();
-  const auto both = "insert into notes (id, note) values (1, 'a'); insert into notes (id, note) values (2, 'b')";
+  const auto both =
+      "insert into notes (id, note) values (1, 'a'); insert into notes (id, note) values (2, 'b')";
   EXPECT_EQ(code_of([&] { tx.execute(both); }), errc::statement_failed);
   if (!GetParam().continues_after_failure) return;
   EXPECT_EQ(tx.execute("select count(*) from notes")[0][0].integer(), 0);
@@ -140,7 +144,8 @@ TEST_P(sql_conformance, several_statements_in_one_are_refused_and_none_of_them_r
 
 TEST_P(sql_conformance, a_statement_that_the_database_does_not_accept_is_named_in_the_error) {
   auto db = open_with_notes();
-  for (const std::string sql : {"selct 1", "select missing_column from notes", "select * from missing_table", ""}) {
+  for (const std::string sql :
+       {"selct 1", "select missing_column from notes", "select * from missing_table", ""}) {
     auto tx = db->begin();
     try {
       tx.execute(sql);
@@ -265,7 +270,8 @@ TEST_P(sql_conformance, a_violated_constraint_has_its_own_code) {
   auto db = open();
   {
     auto tx = db->begin();
-    tx.execute("create table rules (id bigint primary key, needed text not null, small bigint check (small < 10))");
+    tx.execute(
+        "create table rules (id bigint primary key, needed text not null, small bigint check (small < 10))");
     tx.execute("insert into rules (id, needed, small) values (1, 'x', 1)");
     tx.commit();
   }
@@ -281,7 +287,8 @@ TEST_P(sql_conformance, a_foreign_key_is_enforced) {
   auto db = open_with_notes();
   auto tx = db->begin();
   tx.execute("create table marks (note_id bigint not null references notes (id))");
-  EXPECT_EQ(code_of([&] { tx.execute("insert into marks (note_id) values (404)"); }), errc::constraint_violated);
+  EXPECT_EQ(code_of([&] { tx.execute("insert into marks (note_id) values (404)"); }),
+            errc::constraint_violated);
 }
 
 TEST_P(sql_conformance, after_a_violated_constraint_a_transaction_goes_on_or_is_lost_as_the_driver_says) {
@@ -289,7 +296,8 @@ TEST_P(sql_conformance, after_a_violated_constraint_a_transaction_goes_on_or_is_
   add_note(*db, 1);
   {
     auto tx = db->begin();
-    EXPECT_EQ(code_of([&] { tx.execute("insert into notes (id, note) values (1, 'again')"); }), errc::constraint_violated);
+    EXPECT_EQ(code_of([&] { tx.execute("insert into notes (id, note) values (1, 'again')"); }),
+              errc::constraint_violated);
     const auto next = code_of([&] {
       tx.execute("insert into notes (id, note) values (2, 'after')");
       tx.commit();
@@ -329,8 +337,9 @@ TEST_P(sql_conformance, a_script_cannot_end_the_transaction_either) {
 TEST_P(sql_conformance, a_script_runs_all_of_its_statements_in_the_transaction) {
   auto db = open_with_notes();
   auto tx = db->begin();
-  tx.execute_script("insert into notes (id, note) values (1, 'a;b');\n-- a comment; with a semicolon\n"
-                    "insert into notes (id, note) values (2, 'c');\n");
+  tx.execute_script(
+      "insert into notes (id, note) values (1, 'a;b');\n-- a comment; with a semicolon\n"
+      "insert into notes (id, note) values (2, 'c');\n");
   EXPECT_EQ(tx.execute("select count(*) from notes")[0][0].integer(), 2);
   tx.rollback();
   EXPECT_EQ(count_notes(*db), 0);

@@ -34,9 +34,9 @@ class sql_storage {
 struct sql_driver {
   std::string name;
   std::function<std::unique_ptr<sql_storage>()> fresh;
-  std::string bytes_type;                // the column type for bytes
-  bool text_holds_nul = true;            // else text with a NUL inside is refused with invalid_argument
-  bool continues_after_failure = true;   // else a failed statement ends the transaction: transaction_lost
+  std::string bytes_type;               // the column type for bytes
+  bool text_holds_nul = true;           // else text with a NUL inside is refused with invalid_argument
+  bool continues_after_failure = true;  // else a failed statement ends the transaction: transaction_lost
   std::string migrations_table = "settle_migrations";
 };
 

@@ -56,7 +56,8 @@ TEST(embedded_broker, the_number_of_partitions_is_fixed_by_whoever_uses_a_topic_
 TEST(embedded_broker, options_out_of_bounds_are_refused) {
   temp_dir dir;
   const auto open = [&](int partitions, duration lease_ttl) {
-    return code_of([&] { sqlite::open_broker(dir.file("b.db"), {.partitions = partitions, .lease_ttl = lease_ttl}); });
+    return code_of(
+        [&] { sqlite::open_broker(dir.file("b.db"), {.partitions = partitions, .lease_ttl = lease_ttl}); });
   };
   EXPECT_EQ(open(0, 10s), errc::invalid_argument);
   EXPECT_EQ(open(1025, 10s), errc::invalid_argument);

@@ -223,6 +223,44 @@ TEST(relay, a_rejected_message_holds_its_share_and_no_other) {
             0);
 }
 
+// Proves O4
+TEST(relay, a_rejected_message_does_not_keep_later_events_of_other_shares_waiting) {
+  bench b;
+  b.destination.refuse = [](const message& m) {
+    const bool bad = m.key == "bad";
+    return publish_result{bad ? publish_status::message_rejected : publish_status::confirmed, "too strange"};
+  };
+  relay r(*b.db, b.destination);
+  b.emit("bad", "bad");
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 40; ++i) b.emit("key-" + std::to_string(i), std::to_string(round));
+    for (int i = 0; i < 20; ++i) r.run_once();
+    b.time.advance(100ms);
+  }
+  EXPECT_GE(std::ranges::count(b.destination.payloads(), "2"), 30) << "all but those in the share of 'bad'";
+}
+
+// Proves O4
+TEST(relay, a_share_with_a_long_way_to_go_does_not_keep_the_others_waiting) {
+  bench b;
+  for (int i = 0; i < 200; ++i) b.emit("slow", "old");
+  relay r(*b.db, b.destination, {.batch_max = 10});
+  // The share of "slow" comes late: it is refused at first, while the others pass it.
+  b.destination.refuse = [](const message& m) {
+    return publish_result{m.key == "slow" ? publish_status::message_rejected : publish_status::confirmed,
+                          "wait"};
+  };
+  b.emit("other", "1");
+  bench::run(r);
+  b.destination.refuse = nullptr;
+  b.time.advance(1min);
+  r.run_once();
+  b.emit("other", "2");
+  for (int i = 0; i < 6; ++i) r.run_once();
+  EXPECT_EQ(std::ranges::count(b.destination.payloads(), "2"), 1);
+  EXPECT_LT(std::ranges::count(b.destination.payloads(), "old"), 200);
+}
+
 // A relay sleeps between reading and publishing, another takes over meanwhile: what the sleeper sends
 // are copies, and its progress is refused. Proves O4
 TEST(relay, a_zombie_relay_cannot_move_the_position) {
@@ -278,6 +316,20 @@ TEST(relay, many_relays_share_the_keys_and_keep_each_keys_order) {
   EXPECT_EQ(busy, 4) << "each has its part";
   ASSERT_EQ(per_key.size(), static_cast<std::size_t>(keys));
   for (const auto& [key, order] : per_key) EXPECT_EQ(order, "0123456789") << key;
+}
+
+// Whoever takes over a share without events must not read the whole outbox again.
+TEST(relay, shares_without_events_move_on_with_the_lease) {
+  bench b;
+  relay r(*b.db, b.destination);
+  for (int i = 0; i < 20; ++i) b.emit("one key", "x");
+  bench::run(r);
+  b.time.advance(4s);
+  bench::run(r);
+  const auto lowest =
+      b.db->read().execute("select min(position), count(*) from settle_shares where scope = 'outbox'");
+  EXPECT_EQ(lowest[0][0].integer(), 20);
+  EXPECT_EQ(lowest[0][1].integer(), 16);
 }
 
 TEST(relay, leaving_hands_over_at_once) {

@@ -8,6 +8,9 @@
 //     static std::string key(const order_placed& e) { return e.order_id; }
 //   };
 //
+// Described types are strict in Boost 1.81: a payload with a missing or an extra member does not decode.
+// Where events grow new members, write tag_invoke.
+//
 // Link Boost::json, or include <boost/json/src.hpp> in one source file.
 #pragma once
 

@@ -19,4 +19,4 @@ select m.event_id, t.name, coalesce(g.name, ''), coalesce(m.position <= s.positi
 from broker_messages m
 join broker_topics t on t.topic = m.topic
 left join broker_groups g on g.topic = m.topic
-left join settle_shares s on s.scope = 'group/' || g.name || '/' || t.name and s.share = m.partition
+left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and s.share = m.partition

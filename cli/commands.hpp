@@ -1,0 +1,19 @@
+// The subcommands. Each adds itself and its options to the command line.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace settle::cli {
+
+struct context;
+
+void add_migrate(CLI::App& to, context& shared);
+void add_publish(CLI::App& to, context& shared);
+void add_relay(CLI::App& to, context& shared);
+void add_status(CLI::App& to, context& shared);
+void add_tail(CLI::App& to, context& shared);
+void add_verify(CLI::App& to, context& shared);
+
+}  // namespace settle::cli

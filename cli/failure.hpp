@@ -1,0 +1,37 @@
+// How a command ends when it cannot do its work: one line on standard error and an exit code.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "settle/error.hpp"
+
+namespace settle::cli {
+
+// Documented in `settle --help`; scripts rely on them.
+enum exit_code : int {
+  exit_ok = 0,
+  exit_found = 1,    // verify found something lost, doubled, invented or reordered
+  exit_invalid = 2,  // usage or input: the same call will fail again
+  exit_retry = 3,    // store unavailable or busy: the same call may succeed later
+};
+
+// A failure in the words of the command line. settle::error is for failures of the library, and its
+// advice speaks to programmers; this one tells the person at the terminal what to type.
+class failure : public std::runtime_error {
+ public:
+  failure(errc code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  errc code() const noexcept { return code_; }
+
+ private:
+  errc code_;
+};
+
+// Each writes the failure to standard error, as text or as JSON, and returns the exit code for it.
+int report(const failure& what, bool json);
+int report(const error& what, bool json);
+int report_usage(std::string_view message, bool json);
+int report_unexpected(std::string_view message, bool json);
+
+}  // namespace settle::cli

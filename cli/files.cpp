@@ -1,0 +1,120 @@
+#include "cli/files.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "cli/failure.hpp"
+#include "queries/cli.hpp"
+#include "queries/migrations_sqlite_broker.hpp"
+#include "settle/sqlite.hpp"
+#include "sql/migrations.hpp"
+
+namespace settle::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view noun(file_kind kind) {
+  return kind == file_kind::service ? "service database" : "broker file";
+}
+
+std::string_view option_of(file_kind kind) { return kind == file_kind::service ? "--database" : "--broker"; }
+
+[[noreturn]] void not_migrated(const std::string& path, file_kind kind) {
+  throw failure(
+      errc::schema_missing,
+      fmt::format("{} is not set up as a {}; run `settle migrate` with the same options", path, noun(kind)));
+}
+
+void require_file(const std::string& path, file_kind kind) {
+  std::error_code failed;
+  const auto found = fs::status(path, failed);
+  if (found.type() == fs::file_type::not_found)
+    throw failure(errc::schema_missing,
+                  fmt::format("there is no {} at {}; create it with `settle migrate`, or name another place "
+                              "with --data or {}",
+                              noun(kind), path, option_of(kind)));
+  if (found.type() == fs::file_type::directory)
+    throw failure(errc::invalid_argument,
+                  fmt::format("{} is a folder; {} takes a file", path, option_of(kind)));
+  if (failed && found.type() == fs::file_type::none)
+    throw failure(errc::store_unavailable, fmt::format("cannot read {}: {}", path, failed.message()));
+}
+
+// Opening a file that is not in WAL mode would switch it, and a read command must leave a foreign
+// database as it is. Bytes 18 and 19 of the header say 2 in WAL mode.
+void require_wal_header(const std::string& path, file_kind kind) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    throw failure(errc::store_unavailable, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  char header[20] = {};
+  in.read(header, sizeof header);
+  const auto got = in.gcount();
+  if (got == 0) not_migrated(path, kind);
+  constexpr std::string_view magic("SQLite format 3\0", 16);
+  if (got < static_cast<std::streamsize>(sizeof header) || std::string_view(header, magic.size()) != magic)
+    throw failure(errc::store_corrupt, fmt::format("{} is not a SQLite database", path));
+  if (header[18] != 2 || header[19] != 2) not_migrated(path, kind);
+}
+
+}  // namespace
+
+bool is_kind(database& db, file_kind kind) {
+  const auto found = db.read().execute(queries::cli::find_tables);
+  const bool is_service = found[0][0].integer() != 0;
+  const bool is_broker = found[0][1].integer() != 0;
+  const bool wanted = kind == file_kind::service ? is_service : is_broker;
+  if (!wanted && (is_service || is_broker))
+    throw failure(errc::invalid_argument,
+                  fmt::format("{} is a {}, not a {}", db.name(),
+                              noun(is_broker ? file_kind::broker : file_kind::service), noun(kind)));
+  return wanted;
+}
+
+namespace {
+
+void require_schema(database& db, file_kind kind) {
+  if (!is_kind(db, kind)) not_migrated(db.name(), kind);
+  const auto state = kind == file_kind::service
+                         ? sql::read_migration_state(db, sql::service_migrations(db.speaks()))
+                         : sql::read_migration_state(db, migrations::sqlite_broker);
+  if (state.applied < state.known)
+    throw failure(
+        errc::schema_missing,
+        fmt::format("{} is at schema version {}, this build needs {}; run `settle migrate` with the "
+                    "same options",
+                    db.name(), state.applied, state.known));
+}
+
+}  // namespace
+
+std::unique_ptr<database> open_existing(const std::string& path, file_kind kind, const environment& env) {
+  require_file(path, kind);
+  require_wal_header(path, kind);
+  auto db = sqlite::open(path, {.env = env});
+  require_schema(*db, kind);
+  return db;
+}
+
+void require_ready(const std::string& path, file_kind kind) { open_existing(path, kind); }
+
+bool same_file(const std::string& left, const std::string& right) {
+  std::error_code failed;
+  if (fs::equivalent(left, right, failed)) return true;
+  return fs::absolute(left, failed).lexically_normal() == fs::absolute(right, failed).lexically_normal();
+}
+
+void require_distinct(const std::string& service, const std::string& broker) {
+  if (same_file(service, broker))
+    throw failure(
+        errc::invalid_argument,
+        fmt::format("{} is given as the service database and as the broker file; they are two files",
+                    service));
+}
+
+}  // namespace settle::cli

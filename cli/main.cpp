@@ -1,0 +1,94 @@
+// The command line: parses the arguments, runs one command, turns failures into exit codes.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/failure.hpp"
+#include "cli/help.hpp"
+
+namespace settle::cli {
+namespace {
+
+void add_global_options(CLI::App& program, context& shared) {
+  program
+      .add_option("--data", shared.data,
+                  "Folder of settle.db (the service) and broker.db.\nDefault: $SETTLE_DATA, else settle-data")
+      ->envname("SETTLE_DATA")
+      ->option_text("DIR");
+  program.add_option("--database", shared.database, "The service's database, instead of DIR/settle.db")
+      ->option_text("FILE");
+  program.add_option("--broker", shared.broker, "The embedded broker's file, instead of DIR/broker.db")
+      ->option_text("FILE");
+  program.add_flag("--json", shared.json, "Print JSON for machines; errors too")->option_text(" ");
+  program.set_version_flag("--version", "settle " SETTLE_VERSION, "Print the version and exit");
+}
+
+// When the arguments do not parse, the flag's variable may not be set yet.
+bool asks_for_json(std::span<char* const> arguments) {
+  for (const std::string_view one : arguments)
+    if (one == "--json") return true;
+  return false;
+}
+
+std::string why_refused(const CLI::App& program, const CLI::ParseError& e) {
+  std::string why = e.what();
+  if (program.get_subcommands().empty() && e.get_name() == "RequiredError") {
+    const auto unknown = program.remaining();
+    why =
+        unknown.empty() ? "a command is required" : fmt::format("there is no command '{}'", unknown.front());
+  }
+  return why + "; see `settle --help`";
+}
+
+int run(context& shared) try {
+  if (shared.data.empty()) throw failure(errc::invalid_argument, "--data is empty");
+  return shared.run();
+} catch (const failure& e) {
+  return report(e, shared.json);
+} catch (const error& e) {
+  return report(e, shared.json);
+} catch (const std::exception& e) {
+  return report_unexpected(e.what(), shared.json);
+}
+
+// A full disk behind a redirection must not look like success.
+int finish(int code, bool json) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  return report_unexpected(fmt::format("cannot write the output: {}", std::strerror(errno)), json);
+}
+
+int parse_and_run(int argc, char** argv) {
+  context shared;
+  CLI::App program;
+  describe_program(program);
+  add_global_options(program, shared);
+  program.fallthrough();
+  program.require_subcommand(1);
+  add_migrate(program, shared);
+  add_publish(program, shared);
+  add_relay(program, shared);
+  add_status(program, shared);
+  add_tail(program, shared);
+  add_verify(program, shared);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help or --version
+    return finish(program.exit(asked), false);
+  } catch (const CLI::ParseError& e) {
+    const bool json = asks_for_json({argv, static_cast<std::size_t>(argc)});
+    return report_usage(why_refused(program, e), json);
+  }
+  return finish(run(shared), shared.json);
+}
+
+}  // namespace
+}  // namespace settle::cli
+
+int main(int argc, char** argv) { return settle::cli::parse_and_run(argc, argv); }

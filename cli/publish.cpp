@@ -1,0 +1,157 @@
+// settle publish: commits one event to the outbox.
+#include "settle/publish.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/failure.hpp"
+#include "cli/files.hpp"
+#include "cli/help.hpp"
+#include "cli/text.hpp"
+
+namespace settle::cli {
+namespace {
+
+struct publish_arguments {
+  event what;
+  std::string payload_file;
+  std::vector<std::string> headers;
+  std::string id;
+};
+
+struct close_file {
+  void operator()(std::FILE* file) const {
+    if (file != stdin) std::fclose(file);
+  }
+};
+
+// Stops reading at the limit: an endless stream must not fill the memory before it is refused.
+std::string read_payload(const std::string& path) {
+  const std::unique_ptr<std::FILE, close_file> in(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
+  const auto refuse = [&] {
+    throw failure(errc::invalid_argument, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  };
+  if (!in) refuse();
+  constexpr auto bytes_max = event_limits::payload_bytes_max_default;
+  std::string payload(bytes_max + 1, '\0');
+  payload.resize(std::fread(payload.data(), 1, payload.size(), in.get()));
+  if (std::ferror(in.get()) != 0) refuse();
+  if (payload.size() > bytes_max)
+    throw error(
+        errc::payload_too_large,
+        fmt::format("{} has more than {} bytes", path == "-" ? "standard input" : path, grouped(bytes_max)));
+  return payload;
+}
+
+attributes parse_headers(const std::vector<std::string>& given) {
+  attributes headers;
+  for (const auto& one : given) {
+    const auto equals = one.find('=');
+    if (equals == std::string::npos)
+      throw failure(errc::invalid_argument, fmt::format("--header takes NAME=VALUE, not '{}'", one));
+    const auto name = one.substr(0, equals);
+    if (!headers.emplace(name, one.substr(equals + 1)).second)
+      throw failure(errc::invalid_argument, fmt::format("the header '{}' is given twice", name));
+  }
+  return headers;
+}
+
+event_id choose_id(const std::string& given, const environment& env) {
+  if (given.empty()) return env.ids->next_as<event_id>();
+  const auto parsed = event_id::parse(given);
+  if (!parsed)
+    throw failure(
+        errc::invalid_argument,
+        fmt::format("--id takes a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057, not '{}'", given));
+  return *parsed;
+}
+
+int publish_one(const context& shared, publish_arguments arguments) {
+  auto& what = arguments.what;
+  what.headers = parse_headers(arguments.headers);
+  if (!arguments.payload_file.empty()) what.payload = read_payload(arguments.payload_file);
+  const auto id = choose_id(arguments.id, environment{});
+  const auto db = open_existing(shared.service_path(), file_kind::service);
+  try {
+    auto tx = db->begin();
+    publish(tx, what, {.id = id});
+    tx.commit();
+  } catch (const error& e) {
+    if (!e.outcome_unknown()) throw;
+    throw error::with_unknown_outcome(
+        e.code(),
+        fmt::format("publish again with --id {}, and consumers will apply it once: {}", id.text(), e.what()));
+  }
+  if (shared.json)
+    fmt::print("{}\n",
+               boost::json::serialize(boost::json::object{
+                   {"id", id.text()}, {"topic", what.topic}, {"type", what.type}, {"key", what.key}}));
+  else
+    fmt::print("{}\n", id.text());
+  return exit_ok;
+}
+
+void add_payload_options(CLI::App& command, publish_arguments& arguments) {
+  auto* text = command.add_option("--payload", arguments.what.payload, "The content. Default: empty")
+                   ->option_text("TEXT");
+  command
+      .add_option(
+          "--payload-file", arguments.payload_file,
+          "Read the content from a file, any bytes; - is standard input.\nAt most 1,048,576 bytes (1 MiB)")
+      ->option_text("FILE")
+      ->excludes(text);
+  command
+      .add_option("--content-type", arguments.what.content_type,
+                  "Media type of the content. Default: application/json")
+      ->option_text("TYPE");
+}
+
+}  // namespace
+
+void add_publish(CLI::App& to, context& shared) {
+  auto* command = to.add_subcommand("publish",
+                                    "Commit one event to the outbox and print its id.\n"
+                                    "A relay brings it to the broker: see `settle relay`.");
+  const auto arguments = std::make_shared<publish_arguments>();
+  auto& what = arguments->what;
+  command->add_option("TOPIC", what.topic, "Where it goes, e.g. orders; 1 to 255 bytes")
+      ->required()
+      ->option_text(" ");
+  command->add_option("TYPE", what.type, "What happened, e.g. order.placed; 1 to 255 bytes")
+      ->required()
+      ->option_text(" ");
+  command
+      ->add_option("--key", what.key,
+                   "Events of one key keep their order; at most 1,024 bytes.\nDefault: none, no order")
+      ->option_text("KEY");
+  command
+      ->add_option("--aggregate-type", what.aggregate_type,
+                   "What the key identifies, e.g. order. Default: none")
+      ->option_text("TYPE");
+  add_payload_options(*command, *arguments);
+  command
+      ->add_option("--header", arguments->headers, "An extra attribute, name in a-z and 0-9; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--id", arguments->id,
+                   "The event's id, to repeat a publish whose outcome is unknown.\nDefault: a new UUIDv7")
+      ->option_text("UUID");
+  describe_command(
+      *command,
+      "  settle publish orders order.placed --key 42 --payload '{\"order_id\":\"42\"}'\n"
+      "  settle publish scans page.scanned --content-type image/png --payload-file - < page.png");
+  command->callback([&shared, arguments] {
+    shared.run = [&shared, arguments] { return publish_one(shared, *arguments); };
+  });
+}
+
+}  // namespace settle::cli

@@ -1,0 +1,80 @@
+-- What the command line reads. None of these touches a payload, except read_message, one at a time.
+
+-- Tells a service's database from a broker's file before anything else is asked of it.
+-- name: find_tables
+select coalesce(max(name = 'settle_outbox'), 0), coalesce(max(name = 'broker_topics'), 0)
+from sqlite_master where type = 'table'
+
+-- Everything up to here was committed; sequence numbers have no gaps and are never reused.
+-- name: read_outbox_total
+select coalesce((select seq from sqlite_sequence where name = 'settle_outbox'), 0)
+
+-- Per share: how many events wait, and since when. Begins at the position of the slowest share, so the
+-- published ones before it are not visited. $1: only events up to this sequence number.
+-- name: read_outbox_waiting
+select o.lane & 15, count(*), min(o.created_at)
+from settle_outbox o
+left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
+where o.seq > coalesce((select min(position) from settle_shares where scope = 'outbox'), 0)
+  and o.seq <= $1 and o.seq > coalesce(s.position, 0)
+group by 1
+
+-- name: read_blocked_shares
+select share, failures, coalesce(last_error, '') from settle_shares
+where scope = 'outbox' and failures > 0 order by share
+
+-- name: count_relays
+select (select count(*) from settle_members where scope = 'outbox' and lease_until > $1),
+       (select count(*) from settle_shares where scope = 'outbox' and owner is not null and lease_until > $1)
+
+-- The consumers' names come one by one from the primary key; a `distinct` would visit every record twice.
+-- name: count_dedup_records
+with recursive consumers(name) as (
+  select min(consumer) from settle_processed_events
+  union all
+  select (select min(consumer) from settle_processed_events where consumer > consumers.name)
+  from consumers where consumers.name is not null)
+select name, (select count(*) from settle_processed_events where consumer = consumers.name)
+from consumers where name is not null
+
+-- name: read_topics
+select t.topic, t.name, t.partitions, (select count(*) from broker_messages m where m.topic = t.topic)
+from broker_topics t order by t.name
+
+-- name: read_topic_names
+select name from broker_topics order by name
+
+-- Lag: messages above the acknowledged position of their partition, counted in the index. A partition
+-- that nobody of the group has claimed yet has no row, and all of its messages wait.
+-- name: read_groups
+with recursive parts(topic, partition) as (
+  select topic, 0 from broker_topics
+  union all
+  select p.topic, p.partition + 1 from parts p join broker_topics t on t.topic = p.topic
+  where p.partition + 1 < t.partitions)
+select g.name, t.name,
+       (select count(*) from settle_members m
+        where m.scope = 'group/' || g.topic || '/' || g.name and m.lease_until > $1),
+       sum((select count(*) from broker_messages m
+            where m.topic = p.topic and m.partition = p.partition
+              and m.position > coalesce((select s.position from settle_shares s
+                                         where s.scope = 'group/' || g.topic || '/' || g.name
+                                           and s.share = p.partition), 0)))
+from broker_groups g
+join broker_topics t on t.topic = g.topic
+join parts p on p.topic = g.topic
+group by g.name, t.name
+order by g.name, t.name
+
+-- A topic's messages lie in the index by partition: the first or last few of each are merged by the caller.
+-- name: first_positions
+select position from broker_messages
+where topic = $1 and partition = $2 and position > $3 order by position limit $4
+
+-- name: last_positions
+select position from broker_messages
+where topic = $1 and partition = $2 order by position desc limit $3
+
+-- name: read_message
+select event_id, source, event_type, key, subject, content_type, time, extensions, payload
+from broker_messages where position = $1

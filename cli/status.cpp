@@ -1,0 +1,39 @@
+// settle status: where everything stands, without changing or delaying anything.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/failure.hpp"
+#include "cli/files.hpp"
+#include "cli/help.hpp"
+#include "cli/status_report.hpp"
+
+namespace settle::cli {
+namespace {
+
+// The broker first: an event that moves on in between is then counted as published and not yet as a
+// message, which looks like work under way; the other order would show one that nobody has committed.
+int show_status(const context& shared) {
+  const auto service = open_existing(shared.service_path(), file_kind::service);
+  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
+  const auto at_broker = read_broker_status(*broker);
+  const auto in_service = read_service_status(*service);
+  fmt::print("{}", shared.json ? status_json(in_service, at_broker) : status_text(in_service, at_broker));
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_status(CLI::App& to, context& shared) {
+  auto* command = to.add_subcommand("status",
+                                    "Show outbox, relays, topics, groups and their lag.\n"
+                                    "Reads only; safe while other processes write.");
+  describe_command(*command,
+                   "  settle status\n"
+                   "  settle status --json | jq .service.outbox.pending");
+  command->callback([&shared] { shared.run = [&shared] { return show_status(shared); }; });
+}
+
+}  // namespace settle::cli

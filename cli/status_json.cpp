@@ -1,0 +1,56 @@
+// The status for machines. Fields are added, never renamed: dashboards read them.
+#include <boost/json.hpp>
+
+#include "cli/status_report.hpp"
+#include "cli/text.hpp"
+
+namespace settle::cli {
+namespace {
+
+namespace json = boost::json;
+
+json::object service_object(const service_status& of) {
+  json::array blocked;
+  for (const auto& one : of.blocked)
+    blocked.push_back({{"share", one.share},
+                       {"waiting", one.waiting},
+                       {"failures", one.failures},
+                       {"last_error", safe_json_text(one.last_error)}});
+  json::array consumers;
+  for (const auto& one : of.consumers)
+    consumers.push_back({{"consumer", safe_json_text(one.consumer)}, {"dedup_records", one.records}});
+  json::value oldest;
+  if (of.oldest_pending_age) oldest = std::chrono::duration<double>(*of.oldest_pending_age).count();
+  return {{"file", safe_json_text(of.file)},
+          {"outbox",
+           {{"pending", of.pending},
+            {"published", of.published},
+            {"oldest_pending_age_seconds", oldest},
+            {"blocked_shares", blocked}}},
+          {"relays", {{"alive", of.relays_alive}, {"shares_owned", of.shares_owned}}},
+          {"consumers", consumers}};
+}
+
+json::object broker_object(const broker_status& of) {
+  json::array topics;
+  for (const auto& one : of.topics)
+    topics.push_back(
+        {{"topic", safe_json_text(one.name)}, {"messages", one.messages}, {"partitions", one.partitions}});
+  json::array groups;
+  for (const auto& one : of.groups)
+    groups.push_back({{"group", safe_json_text(one.name)},
+                      {"topic", safe_json_text(one.topic)},
+                      {"lag", one.lag},
+                      {"members_alive", one.members_alive}});
+  return {{"file", safe_json_text(of.file)}, {"topics", topics}, {"groups", groups}};
+}
+
+}  // namespace
+
+std::string status_json(const service_status& service, const broker_status& broker) {
+  return json::serialize(
+             json::object{{"service", service_object(service)}, {"broker", broker_object(broker)}}) +
+         "\n";
+}
+
+}  // namespace settle::cli

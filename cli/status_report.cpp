@@ -1,0 +1,96 @@
+#include "cli/status_report.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "queries/cli.hpp"
+
+namespace settle::cli {
+namespace {
+
+struct waiting_events {
+  std::int64_t count = 0;
+  timestamp oldest{};
+};
+
+// By share.
+std::map<std::int64_t, waiting_events> read_waiting(transaction& tx, std::int64_t upto) {
+  const auto rows = tx.execute(queries::cli::read_outbox_waiting, {upto});
+  std::map<std::int64_t, waiting_events> found;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    found[rows[i][0].integer()] = {rows[i][1].integer(), rows[i][2].time()};
+  return found;
+}
+
+std::int64_t total_of(transaction& tx) { return tx.execute(queries::cli::read_outbox_total)[0][0].integer(); }
+
+// A share whose events have all gone is not blocked, whatever it failed at before.
+std::vector<blocked_share> blocked_of(transaction& tx,
+                                      const std::map<std::int64_t, waiting_events>& waiting) {
+  const auto rows = tx.execute(queries::cli::read_blocked_shares);
+  std::vector<blocked_share> blocked;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto of = waiting.find(rows[i][0].integer());
+    if (of == waiting.end()) continue;
+    blocked.push_back({of->first, of->second.count, rows[i][1].integer(), rows[i][2].text()});
+  }
+  return blocked;
+}
+
+}  // namespace
+
+service_status read_service_status(database& service) {
+  auto tx = service.read();
+  const auto now = service.env().now();
+  service_status status;
+  status.file = service.name();
+  const auto total = total_of(tx);
+  const auto waiting = read_waiting(tx, total);
+  for (const auto& [share, events] : waiting) {
+    status.pending += events.count;
+    status.oldest_pending_age =
+        std::max(status.oldest_pending_age.value_or(duration::zero()), now - events.oldest);
+  }
+  status.published = total - status.pending;
+  status.blocked = blocked_of(tx, waiting);
+  const auto relays = tx.execute(queries::cli::count_relays, {now});
+  status.relays_alive = relays[0][0].integer();
+  status.shares_owned = relays[0][1].integer();
+  const auto records = tx.execute(queries::cli::count_dedup_records);
+  for (std::size_t i = 0; i < records.size(); ++i)
+    status.consumers.push_back({records[i][0].text(), records[i][1].integer()});
+  return status;
+}
+
+broker_status read_broker_status(database& broker) {
+  auto tx = broker.read();
+  broker_status status;
+  status.file = broker.name();
+  const auto topics = tx.execute(queries::cli::read_topics);
+  for (std::size_t i = 0; i < topics.size(); ++i)
+    status.topics.push_back({topics[i][1].text(), topics[i][3].integer(), topics[i][2].integer()});
+  const auto groups = tx.execute(queries::cli::read_groups, {broker.env().now()});
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    status.groups.push_back(
+        {groups[i][0].text(), groups[i][1].text(), groups[i][3].integer(), groups[i][2].integer()});
+  return status;
+}
+
+std::int64_t read_outbox_total(database& service) {
+  auto tx = service.read();
+  return total_of(tx);
+}
+
+std::int64_t count_waiting(database& service, std::int64_t upto) {
+  auto tx = service.read();
+  std::int64_t count = 0;
+  for (const auto& [share, events] : read_waiting(tx, upto)) count += events.count;
+  return count;
+}
+
+std::vector<blocked_share> read_blocked(database& service) {
+  auto tx = service.read();
+  return blocked_of(tx, read_waiting(tx, total_of(tx)));
+}
+
+}  // namespace settle::cli

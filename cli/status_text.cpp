@@ -1,0 +1,70 @@
+// The status for people: what is wrong comes last, where the eye rests, with what to do about it.
+#include <fmt/format.h>
+
+#include "cli/status_report.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+#include "outbox/lanes.hpp"
+
+namespace settle::cli {
+namespace {
+
+using rows = std::vector<std::vector<std::string>>;
+
+std::string service_text(const service_status& of) {
+  auto out = fmt::format("Service  {}\n", for_terminal(of.file));
+  const auto since =
+      of.oldest_pending_age ? fmt::format(" (oldest for {})", age(*of.oldest_pending_age)) : std::string();
+  out += fmt::format("  outbox   {} pending{}, {} published\n", grouped(of.pending), since,
+                     grouped(of.published));
+  out += fmt::format("  relays   {} alive", of.relays_alive);
+  if (of.relays_alive > 0)
+    out += fmt::format(", owning {} of the {} shares of keys", of.shares_owned, outbox::share_count);
+  out += '\n';
+  if (!of.consumers.empty()) {
+    rows lines{{"consumer", "dedup records"}};
+    for (const auto& one : of.consumers) lines.push_back({for_terminal(one.consumer), grouped(one.records)});
+    out += '\n' + table({align::left, align::right}, lines, 2);
+  }
+  return out;
+}
+
+std::string broker_text(const broker_status& of) {
+  auto out = fmt::format("Broker   {}\n", for_terminal(of.file));
+  if (of.topics.empty()) return out + "  no topics yet\n";
+  rows topics{{"topic", "messages", "partitions"}};
+  for (const auto& one : of.topics)
+    topics.push_back({for_terminal(one.name), grouped(one.messages), grouped(one.partitions)});
+  out += table({align::left, align::right, align::right}, topics, 2) + '\n';
+  if (of.groups.empty()) return out + "  no consumer groups yet\n";
+  rows groups{{"group", "topic", "lag", "members alive"}};
+  for (const auto& one : of.groups)
+    groups.push_back(
+        {for_terminal(one.name), for_terminal(one.topic), grouped(one.lag), grouped(one.members_alive)});
+  return out + table({align::left, align::left, align::right, align::right}, groups, 2);
+}
+
+std::string attention_text(const service_status& service, const broker_status& broker) {
+  std::string out;
+  for (const auto& one : service.blocked)
+    out +=
+        fmt::format("! share {} is blocked, {} waiting, {}: {}\n", one.share, counted(one.waiting, "event"),
+                    counted(one.failures, "failed attempt"), for_terminal(one.last_error));
+  if (service.pending > 0 && service.relays_alive == 0)
+    out += fmt::format("! {}, but no relay is alive: run `settle relay`\n",
+                       counted(service.pending, "pending event"));
+  for (const auto& one : broker.groups)
+    if (one.lag > 0 && one.members_alive == 0)
+      out += fmt::format("! group {} has {} of {} to read and no member is alive: start the consumer\n",
+                         for_terminal(one.name), counted(one.lag, "message"), for_terminal(one.topic));
+  return out;
+}
+
+}  // namespace
+
+std::string status_text(const service_status& service, const broker_status& broker) {
+  const auto attention = attention_text(service, broker);
+  return service_text(service) + '\n' + broker_text(broker) + (attention.empty() ? "" : '\n' + attention);
+}
+
+}  // namespace settle::cli

@@ -1,0 +1,164 @@
+// settle verify: was anything lost, doubled, invented or reordered?
+#include "settle/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/json.hpp>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/failure.hpp"
+#include "cli/files.hpp"
+#include "cli/help.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+
+namespace settle::cli {
+namespace {
+
+namespace json = boost::json;
+
+struct verify_arguments {
+  std::vector<std::string> services;
+  std::int64_t examples = 10;
+};
+
+// A file that is named twice would count every effect twice and accuse an innocent system.
+std::vector<std::string> without_repeats(const std::vector<std::string>& paths) {
+  std::vector<std::string> unique;
+  for (const auto& path : paths)
+    if (std::ranges::none_of(unique, [&](const auto& known) { return same_file(known, path); }))
+      unique.push_back(path);
+  return unique;
+}
+
+std::string checked_text(const verify_input& input) {
+  std::string out;
+  for (const auto* db : input.services) out += fmt::format("Service  {}\n", for_terminal(db->name()));
+  return out + fmt::format("Broker   {}\n", for_terminal(input.broker->name()));
+}
+
+std::string numbers_text(const verify_report& of) {
+  const std::vector<std::vector<std::string>> rows{
+      {"committed", grouped(of.committed), "causes in the effect logs"},
+      {"published", grouped(of.published), "of them at the broker"},
+      {"expected", grouped(of.expected), "effects: causes times the consumers of their topic"},
+      {"applied", grouped(of.applied), "effects that happened"},
+      {"pending", grouped(of.pending), "still on their way"},
+      {"lost", grouped(of.lost), "neither applied nor on their way"},
+      {"doubled", grouped(of.doubled), "applied more than once"},
+      {"ghosts", grouped(of.ghosts), "applied, but never committed"},
+      {"reordered", grouped(of.reordered), "applied before an earlier one of their key"},
+  };
+  return table({align::left, align::right, align::left}, rows, 2);
+}
+
+std::string findings_text(const verify_report& of) {
+  std::string out;
+  for (const auto& one : of.findings)
+    out += fmt::format("  {}: {}{}: {}\n", one.kind, for_terminal(one.subject),
+                       one.consumer.empty() ? "" : " by " + for_terminal(one.consumer),
+                       for_terminal(one.detail));
+  for (const auto& one : of.not_judged) out += fmt::format("  not judged: {}\n", for_terminal(one));
+  return out;
+}
+
+std::string verdict(const verify_report& of) {
+  if (!of.clean()) return "FOUND: the promise is broken, see above.";
+  if (of.committed == 0 && of.applied == 0) return "NOTHING TO JUDGE: the databases hold no effect log.";
+  if (of.pending > 0)
+    return "CLEAN so far: nothing lost, nothing doubled; some effects are still on their way.";
+  return "CLEAN: nothing lost, nothing doubled, nothing invented, order kept.";
+}
+
+// The one line that people quote; what is zero in a good run is named only when it is not.
+std::string last_line(const verify_report& of) {
+  auto line = fmt::format("{} committed, {} applied, {} lost, {} doubled", grouped(of.committed),
+                          grouped(of.applied), grouped(of.lost), grouped(of.doubled));
+  if (of.ghosts > 0) line += fmt::format(", {}", counted(of.ghosts, "ghost"));
+  if (of.reordered > 0) line += fmt::format(", {} reordered", grouped(of.reordered));
+  if (of.pending > 0) line += fmt::format(", {} pending", grouped(of.pending));
+  return line;
+}
+
+std::string report_text(const verify_report& of) {
+  const auto findings = findings_text(of);
+  return numbers_text(of) + (findings.empty() ? "" : "\n" + findings) + "\n" + verdict(of) + "\n" +
+         last_line(of) + "\n";
+}
+
+std::string report_json(const verify_report& of) {
+  json::array consumers, findings, not_judged;
+  for (const auto& one : of.consumers) consumers.emplace_back(safe_json_text(one));
+  for (const auto& one : of.findings)
+    findings.push_back({{"kind", one.kind},
+                        {"consumer", safe_json_text(one.consumer)},
+                        {"subject", safe_json_text(one.subject)},
+                        {"detail", safe_json_text(one.detail)}});
+  for (const auto& one : of.not_judged) not_judged.emplace_back(one);
+  return json::serialize(json::object{{"clean", of.clean()},
+                                      {"committed", of.committed},
+                                      {"published", of.published},
+                                      {"expected", of.expected},
+                                      {"applied", of.applied},
+                                      {"pending", of.pending},
+                                      {"lost", of.lost},
+                                      {"doubled", of.doubled},
+                                      {"ghosts", of.ghosts},
+                                      {"reordered", of.reordered},
+                                      {"consumers", consumers},
+                                      {"findings", findings},
+                                      {"not_judged", not_judged}}) +
+         "\n";
+}
+
+int verify_command(const context& shared, const verify_arguments& wanted) {
+  const auto paths =
+      without_repeats(wanted.services.empty() ? std::vector{shared.service_path()} : wanted.services);
+  std::vector<std::unique_ptr<database>> services;
+  verify_input input;
+  for (const auto& path : paths) {
+    services.push_back(open_existing(path, file_kind::service));
+    input.services.push_back(services.back().get());
+  }
+  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
+  input.broker = broker.get();
+  input.examples_max = static_cast<std::size_t>(wanted.examples);
+  const auto report = verify(input);
+  if (shared.json)
+    fmt::print("{}", report_json(report));
+  else
+    fmt::print("{}\n{}", checked_text(input), report_text(report));
+  return report.clean() ? exit_ok : exit_found;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& to, context& shared) {
+  auto* command = to.add_subcommand(
+      "verify",
+      "Check the effect logs: was anything lost, doubled, invented or reordered?\n"
+      "Exit code 1 if so. The log is written by programs, with note_committed() and note_applied().");
+  const auto wanted = std::make_shared<verify_arguments>();
+  command
+      ->add_option("--service", wanted->services,
+                   "A database with an outbox or an effect log; may be repeated.\nDefault: the one of --data "
+                   "or --database")
+      ->option_text("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--examples", wanted->examples,
+                   "How many findings of each kind to name, 0 to 10,000. Default: 10")
+      ->option_text("N")
+      ->check(CLI::Range(0, 10'000));
+  describe_command(*command,
+                   "  settle verify\n"
+                   "  settle verify --service orders.db --service warehouse.db --broker broker.db");
+  command->callback(
+      [&shared, wanted] { shared.run = [&shared, wanted] { return verify_command(shared, *wanted); }; });
+}
+
+}  // namespace settle::cli
