@@ -106,8 +106,7 @@ TEST(json_attributes, anything_but_an_object_is_refused) {
     EXPECT_EQ(code_of([&] { attributes_from_json(text); }), errc::decode_failed) << text;
 }
 
-// Refusing a row that is stored would block everything behind it.
-TEST(json_attributes, text_that_is_not_utf8_is_read_as_it_is) {
+TEST(json_attributes, bytes_that_are_not_utf8_are_read_as_they_are_so_that_nothing_behind_them_is_blocked) {
   EXPECT_EQ(attributes_from_json("{\"a\":\"\xff\"}"), (attributes{{"a", "\xff"}}));
 }
 

@@ -157,15 +157,17 @@ TEST(service_loop, a_success_ends_the_row_of_failures) {
 TEST(service_loop, a_stop_ends_the_pause_after_a_failure) {
   signal failing;
   scripted_service work([&](int call, std::stop_token) -> bool {
-    if (call == 8) failing.announce();  // the next pauses last from 640 ms on
+    if (call == 8) failing.announce();  // the pause after it would last 640 ms
     throw error(errc::store_unavailable, "disk");
   });
   std::stop_source stop;
   std::jthread loop([&] { run(work, stop.get_token()); });
   failing.await();
+  const auto asked = std::chrono::steady_clock::now();
   stop.request_stop();
   loop.join();
-  EXPECT_LE(work.calls, 9);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, 600ms);
+  EXPECT_EQ(work.calls, 8);
 }
 
 TEST(service_loop, a_soft_stop_lets_the_work_under_way_finish) {
