@@ -13,7 +13,7 @@
 #include "sql/migrations.hpp"
 #include "sqlite/subscription.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 namespace {
 
 // One commit serves this many concurrent callers, each with a batch of its own.

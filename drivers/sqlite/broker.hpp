@@ -14,7 +14,7 @@
 #include "base/batcher.hpp"
 #include "settle/sqlite.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 struct topic_info {
   std::int64_t id = 0;

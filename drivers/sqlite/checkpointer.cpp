@@ -1,6 +1,6 @@
 #include "sqlite/checkpointer.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 // While readers keep the log from starting over, try again only after it has grown by another quarter.
 bool checkpointer::due(int pages_in_log) const {

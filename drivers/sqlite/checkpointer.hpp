@@ -9,7 +9,7 @@
 
 #include "sqlite/handle.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 class checkpointer {
  public:

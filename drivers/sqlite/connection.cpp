@@ -7,7 +7,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 namespace {
 
 // Pragmas that would change what a commit promises, or checkpoint behind our back.

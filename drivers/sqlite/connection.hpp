@@ -14,7 +14,7 @@
 #include "sqlite/handle.hpp"
 #include "sqlite/write_queue.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 class sqlite_connection final : public connection {
  public:

@@ -3,7 +3,7 @@
 #include "settle/error.hpp"
 #include "sqlite/wal_watch.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 sqlite_database::sqlite_database(const std::string& path, const options& opts)
     : database(opts.env),

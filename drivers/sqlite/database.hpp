@@ -10,7 +10,7 @@
 #include "sqlite/connection.hpp"
 #include "sqlite/write_queue.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 class sqlite_database final : public database {
  public:

@@ -4,7 +4,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 namespace {
 
 errc code_of(int extended, std::string_view text) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 struct close_handle {
   void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }

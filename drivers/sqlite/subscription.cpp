@@ -8,7 +8,7 @@
 #include "queries/broker.hpp"
 #include "settle/error.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 namespace {
 
 // A tag's partition number holds the topic's index in the subscription and the partition within it.

@@ -11,7 +11,7 @@
 #include "sql/ownership.hpp"
 #include "sqlite/broker.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 class embedded_subscription final : public subscription {
  public:

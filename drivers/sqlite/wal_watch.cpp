@@ -12,7 +12,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 wal_watch::wal_watch(const std::string& database_path)
     : wal_path_(database_path + "-wal"),

@@ -9,7 +9,7 @@
 
 #include "settle/wakeup.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 class wal_watch final : public wakeup {
  public:

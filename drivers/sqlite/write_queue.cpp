@@ -13,7 +13,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 namespace {
 
 // Open-file-description locks: they belong to the descriptor, not to the process, so closing another

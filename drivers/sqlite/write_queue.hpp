@@ -9,7 +9,7 @@
 
 #include "settle/environment.hpp"
 
-namespace settle::sqlite {
+namespace settle::inline v0::sqlite {
 
 class write_queue {
  public:

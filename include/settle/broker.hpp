@@ -15,7 +15,8 @@
 #include "settle/event.hpp"
 #include "settle/wakeup.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 // A CloudEvents 1.0 message. `extensions` hold everything beyond the named attributes:
 // correlationid, causationid, traceparent, tracestate, sequence, and the publisher's own headers.
@@ -117,3 +118,5 @@ class broker {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

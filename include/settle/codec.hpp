@@ -21,7 +21,8 @@
 
 #include "settle/event.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 template <class T>
 struct codec;
@@ -48,3 +49,5 @@ event to_event(const T& value) {
 }
 
 }  // namespace settle
+
+#pragma GCC visibility pop

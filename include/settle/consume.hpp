@@ -31,7 +31,8 @@
 #include "settle/error.hpp"
 #include "settle/service.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 // Where the deduplication key of a message comes from.
 enum class dedup_key {
@@ -115,8 +116,10 @@ class consumer final : public service {
   }
   void add(std::string_view topic, std::string_view type, raw_handler handler);
 
-  class engine;
+  class [[gnu::visibility("hidden")]] engine;
   std::unique_ptr<engine> engine_;
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

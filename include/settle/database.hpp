@@ -28,7 +28,8 @@
 #include "settle/value.hpp"
 #include "settle/wakeup.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 enum class dialect { sqlite, postgres };
 
@@ -199,3 +200,5 @@ class database {
 int migrate(database& db);
 
 }  // namespace settle
+
+#pragma GCC visibility pop

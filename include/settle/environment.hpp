@@ -17,7 +17,8 @@
 #include <type_traits>
 #include <utility>
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 class id_source;
 class metrics;
@@ -101,3 +102,5 @@ auto with_fault_points(const environment& env, std::string_view name, Effect&& e
 }
 
 }  // namespace settle
+
+#pragma GCC visibility pop

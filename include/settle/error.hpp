@@ -17,7 +17,8 @@
 #include <string>
 #include <string_view>
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 enum class errc {
   invalid_argument,         // a value outside its documented bounds
@@ -72,3 +73,5 @@ class error : public std::runtime_error {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

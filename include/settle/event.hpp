@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 // Attributes that travel with a message beside its payload, by name.
 using attributes = std::map<std::string, std::string, std::less<>>;
@@ -31,3 +32,5 @@ struct event_limits {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

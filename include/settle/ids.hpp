@@ -14,7 +14,8 @@
 
 #include "settle/environment.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 class uuid {
  public:
@@ -83,3 +84,5 @@ class id_source {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

@@ -14,7 +14,8 @@
 #include <string_view>
 #include <utility>
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 class metrics {
  public:
@@ -34,3 +35,5 @@ class metrics {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

@@ -22,7 +22,8 @@
 #include "settle/event.hpp"
 #include "settle/ids.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 struct publish_options {
   // The event's id, if the caller has one to reuse; else a new UUIDv7. Consumers deduplicate by it.
@@ -50,3 +51,5 @@ statement publish_statement(const event& what, const publish_options& options, e
                             timestamp created_at);
 
 }  // namespace settle
+
+#pragma GCC visibility pop

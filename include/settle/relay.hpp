@@ -17,7 +17,8 @@
 #include "settle/database.hpp"
 #include "settle/service.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 struct relay_options {
   // The CloudEvents source of the messages. Empty: "settle:" and the database's own id.
@@ -50,8 +51,10 @@ class relay final : public service {
   void leave() noexcept override;
 
  private:
-  class engine;
+  class [[gnu::visibility("hidden")]] engine;
   std::unique_ptr<engine> engine_;
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

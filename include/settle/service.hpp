@@ -20,7 +20,8 @@
 #include "settle/environment.hpp"
 #include "settle/wakeup.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 class service {
  public:
@@ -67,3 +68,5 @@ class background {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

@@ -17,7 +17,8 @@
 #include "settle/broker.hpp"
 #include "settle/database.hpp"
 
-namespace settle::sqlite {
+#pragma GCC visibility push(default)
+namespace settle::inline v0::sqlite {
 
 struct options {
   environment env = {};
@@ -44,3 +45,5 @@ struct broker_options {
 std::unique_ptr<broker> open_broker(const std::string& path, const broker_options& opts = {});
 
 }  // namespace settle::sqlite
+
+#pragma GCC visibility pop

@@ -18,7 +18,8 @@
 
 #include "settle/environment.hpp"
 
-namespace settle::testing {
+#pragma GCC visibility push(default)
+namespace settle::inline v0::testing {
 
 class manual_time final : public time_source {
  public:
@@ -71,3 +72,5 @@ struct exploration {
 exploration explore(const scenario& what);
 
 }  // namespace settle::testing
+
+#pragma GCC visibility pop

@@ -12,7 +12,8 @@
 
 #include "settle/ids.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 // Bytes that are not text. Payloads are stored this way: opaque, any length up to payload_bytes_max.
 struct blob {
@@ -60,3 +61,5 @@ class value {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

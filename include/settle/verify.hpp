@@ -19,7 +19,8 @@
 #include "settle/database.hpp"
 #include "settle/ids.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 struct effect {
   std::string topic;
@@ -64,3 +65,5 @@ struct verify_report {
 verify_report verify(const verify_input& input);
 
 }  // namespace settle
+
+#pragma GCC visibility pop

@@ -6,7 +6,8 @@
 
 #include "settle/environment.hpp"
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 class wakeup {
  public:
@@ -18,3 +19,5 @@ class wakeup {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop

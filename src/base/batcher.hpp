@@ -16,7 +16,7 @@
 #include "base/check.hpp"
 #include "settle/error.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 struct batcher_limits {
   std::size_t batch_max = 64;    // items per flush

@@ -1,7 +1,7 @@
 // Assertions that stay on in release: a bug stops the process instead of writing something wrong.
 #pragma once
 
-namespace settle {
+namespace settle::inline v0 {
 
 [[noreturn]] void check_failed(const char* condition, const char* why, const char* file, int line) noexcept;
 

@@ -10,7 +10,7 @@
 #include "settle/ids.hpp"
 #include "settle/metrics.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 class real_time final : public time_source {

@@ -4,7 +4,7 @@
 
 #include "base/check.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 constexpr bool retry = true;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace settle {
+namespace settle::inline v0 {
 
 // FNV-1a over the bytes, then a 64-bit finalizer so that the low bits depend on all of the input.
 constexpr std::uint64_t stable_hash(std::string_view bytes) {

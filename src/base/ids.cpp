@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 constexpr char hex[] = "0123456789abcdef";

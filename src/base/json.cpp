@@ -4,7 +4,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 std::string to_json(const attributes& values) {
   if (values.empty()) return {};

@@ -6,7 +6,7 @@
 
 #include "settle/event.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 // An empty map gives an empty string: most events have none, and an empty column costs nothing.
 std::string to_json(const attributes& values);

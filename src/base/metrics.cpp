@@ -1,6 +1,6 @@
 #include "settle/metrics.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 std::string escaped(std::string_view value) {

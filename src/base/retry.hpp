@@ -6,7 +6,7 @@
 
 #include "settle/environment.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 // The pause after the n-th failure: n² · unit, at most `longest`.
 constexpr duration quadratic_wait(std::int64_t failures, duration unit, duration longest) {

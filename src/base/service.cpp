@@ -6,7 +6,7 @@
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 constexpr duration failure_wait = std::chrono::milliseconds(10);

@@ -9,7 +9,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle::testing {
+namespace settle::inline v0::testing {
 namespace {
 
 // splitmix64: small, and good enough to choose with.

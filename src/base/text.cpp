@@ -7,7 +7,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 // Length of the well-formed sequence at `at` (no overlong forms, no surrogates), or 0.

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace settle {
+namespace settle::inline v0 {
 
 bool is_utf8(std::string_view text);
 

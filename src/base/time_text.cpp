@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 // Reads `digits` decimal digits at `at`, followed by `after` (0: nothing to follow).

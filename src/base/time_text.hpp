@@ -7,7 +7,7 @@
 
 #include "settle/environment.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 std::string to_rfc3339(timestamp at);
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <set>
 
-namespace settle {
+namespace settle::inline v0 {
 
 // Positions are delivered in growing order; done() may come in any order and any number of times.
 class ack_tracker {

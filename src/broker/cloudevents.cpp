@@ -1,7 +1,7 @@
 #include "base/time_text.hpp"
 #include "settle/broker.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 std::vector<std::pair<std::string, std::string>> cloudevents_attributes(const message& of) {
   std::vector<std::pair<std::string, std::string>> all{

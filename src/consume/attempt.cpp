@@ -8,7 +8,7 @@
 #include "queries/consume.hpp"
 #include "settle/metrics.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 // The store's trouble, not the message's: the batch stays as it is, and nobody is charged.

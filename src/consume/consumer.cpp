@@ -6,7 +6,7 @@
 #include "settle/consume.hpp"
 #include "settle/metrics.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 void check(const consumer_options& options) {

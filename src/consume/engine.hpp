@@ -13,7 +13,7 @@
 #include "settle/consume.hpp"
 #include "settle/error.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 class consumer::engine {
  public:

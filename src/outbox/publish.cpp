@@ -11,7 +11,7 @@
 #include "queries/outbox.hpp"
 #include "settle/error.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 // CloudEvents attributes that Settle writes itself.

@@ -12,7 +12,7 @@
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 using outbox::share_group;
 using outbox::window_outcome;

@@ -11,7 +11,7 @@
 #include "settle/relay.hpp"
 #include "sql/ownership.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 class relay::engine {
  public:

@@ -3,7 +3,7 @@
 #include "base/check.hpp"
 #include "settle/error.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 
 const value& result::row::operator[](std::size_t column) const {
   SETTLE_CHECK(column < columns_, "a column of the result");

@@ -10,8 +10,7 @@
 #include "queries/sql.hpp"
 #include "settle/error.hpp"
 
-namespace settle {
-namespace sql {
+namespace settle::sql {
 namespace {
 
 std::string checksum(const migration& of) { return fmt::format("{:016x}", stable_hash(of.text)); }
@@ -65,7 +64,9 @@ std::span<const migration> service_migrations(dialect of) {
   return migrations::sqlite;
 }
 
-}  // namespace sql
+}  // namespace settle::sql
+
+namespace settle::inline v0 {
 
 int migrate(database& db) { return sql::apply_migrations(db, sql::service_migrations(db.speaks())); }
 

@@ -2,7 +2,7 @@
 
 #include "settle/error.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 constexpr const char* kinds[] = {"null", "an integer", "a real", "text", "bytes"};

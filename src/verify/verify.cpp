@@ -10,7 +10,7 @@
 
 #include "queries/verify.hpp"
 
-namespace settle {
+namespace settle::inline v0 {
 namespace {
 
 using topic_and_subject = std::pair<std::string, std::string>;

@@ -18,7 +18,8 @@
 #include <string>
 #include <string_view>
 
-namespace settle {
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
 
 template <class T>
 struct json_codec {
@@ -31,3 +32,5 @@ struct json_codec {
 };
 
 }  // namespace settle
+
+#pragma GCC visibility pop
