@@ -1,12 +1,20 @@
 # make demo [SEED=n] [ORDERS=n]   the main job under fire, on the embedded default
 # make test                       everything that must pass before a change lands
-# make test-all                   the same, and the thread sanitizer
-# make lint                       formatting and shell scripts
+# make test-all                   the same, and the thread sanitizer, clang, and the long tests
+# make install [PREFIX=/usr/local] [DESTDIR=]   library, headers, CMake package, pkg-config file, programs
+# make bench                      each hot path beside the raw limit of the same work; build/bench.json
+# make lint                       formatting, shell scripts and the rules of tools/rules
 JOBS ?= $(shell nproc)
 SEED ?=
 ORDERS ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
 
-.PHONY: all build demo test test-all lint format clean
+# Most tests wait for the kernel rather than compute, so twice as many run at once. Those with the label `long` are
+# for test-all.
+CTEST = ctest --output-on-failure -j $(shell expr 2 \* $(JOBS))
+
+.PHONY: all build demo test test-all install bench lint format clean
 
 all: build
 
@@ -22,17 +30,32 @@ demo:
 	@build/demo/demo/order_storm $(if $(SEED),--seed $(SEED)) $(if $(ORDERS),--orders $(ORDERS))
 
 test: build
-	@ctest --test-dir build/release --output-on-failure -j $(JOBS)
-	@$(MAKE) --no-print-directory sanitize PRESET=asan
+	@$(CTEST) --test-dir build/release -LE long
+	@$(MAKE) --no-print-directory test-preset PRESET=asan
 
 test-all: test
-	@$(MAKE) --no-print-directory sanitize PRESET=tsan
+	@$(MAKE) --no-print-directory test-preset PRESET=tsan
+	@tools/setup clang
+	@$(MAKE) --no-print-directory test-preset PRESET=clang
+	@$(CTEST) --test-dir build/release -L long
 
-.PHONY: sanitize
-sanitize:
+.PHONY: test-preset
+test-preset:
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS)
-	@ctest --test-dir build/$(PRESET) --output-on-failure -j $(JOBS)
+	@$(CTEST) --test-dir build/$(PRESET) -LE long
+
+install:
+	@tools/setup build
+	@cmake --preset release -B build/install -DSETTLE_TESTS=OFF -DCMAKE_INSTALL_PREFIX="$(PREFIX)" >/dev/null
+	@cmake --build build/install -j $(JOBS)
+	@DESTDIR="$(DESTDIR)" cmake --install build/install
+
+bench:
+	@tools/setup build test
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target bench_run
+	@build/release/bench/bench_run --folder build/bench-data --json build/bench.json
 
 lint:
 	@tools/setup lint

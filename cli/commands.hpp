@@ -9,9 +9,12 @@ namespace settle::cli {
 
 struct context;
 
+void add_backup(CLI::App& to, context& shared);
 void add_migrate(CLI::App& to, context& shared);
 void add_publish(CLI::App& to, context& shared);
 void add_relay(CLI::App& to, context& shared);
+void add_restore(CLI::App& to, context& shared);
+void add_serve(CLI::App& to, context& shared);
 void add_status(CLI::App& to, context& shared);
 void add_tail(CLI::App& to, context& shared);
 void add_verify(CLI::App& to, context& shared);

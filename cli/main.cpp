@@ -71,9 +71,12 @@ int parse_and_run(int argc, char** argv) {
   add_global_options(program, shared);
   program.fallthrough();
   program.require_subcommand(1);
+  add_backup(program, shared);
   add_migrate(program, shared);
   add_publish(program, shared);
   add_relay(program, shared);
+  add_restore(program, shared);
+  add_serve(program, shared);
   add_status(program, shared);
   add_tail(program, shared);
   add_verify(program, shared);

@@ -43,10 +43,12 @@ std::string checked_text(const verify_input& input) {
 
 std::string numbers_text(const verify_report& of) {
   const std::vector<std::vector<std::string>> rows{
-      {"committed", grouped(of.committed), "causes in the effect logs"},
+      {"committed", grouped(of.committed),
+       of.from_records ? "events in the outboxes" : "causes in the effect logs"},
       {"published", grouped(of.published), "of them at the broker"},
       {"expected", grouped(of.expected), "effects: causes times the consumers of their topic"},
-      {"applied", grouped(of.applied), "effects that happened"},
+      {"applied", grouped(of.applied),
+       of.from_records ? "recorded by their consumers" : "effects that happened"},
       {"pending", grouped(of.pending), "still on their way"},
       {"lost", grouped(of.lost), "neither applied nor on their way"},
       {"doubled", grouped(of.doubled), "applied more than once"},
@@ -68,7 +70,9 @@ std::string findings_text(const verify_report& of) {
 
 std::string verdict(const verify_report& of) {
   if (!of.clean()) return "FOUND: the promise is broken, see above.";
-  if (of.committed == 0 && of.applied == 0) return "NOTHING TO JUDGE: the databases hold no effect log.";
+  if (of.committed == 0 && of.applied == 0) return "NOTHING TO JUDGE: the databases hold no events.";
+  if (of.from_records)
+    return "CLEAN as far as outbox, broker and deduplication records tell; there is no effect log.";
   if (of.pending > 0)
     return "CLEAN so far: nothing lost, nothing doubled; some effects are still on their way.";
   return "CLEAN: nothing lost, nothing doubled, nothing invented, order kept.";
@@ -100,6 +104,7 @@ std::string report_json(const verify_report& of) {
                         {"detail", safe_json_text(one.detail)}});
   for (const auto& one : of.not_judged) not_judged.emplace_back(one);
   return json::serialize(json::object{{"clean", of.clean()},
+                                      {"from_records", of.from_records},
                                       {"committed", of.committed},
                                       {"published", of.published},
                                       {"expected", of.expected},

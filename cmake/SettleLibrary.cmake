@@ -1,15 +1,41 @@
-# settle_library(<target>): the library from every .cpp below src/ and drivers/ that is not a test.
+# settle_library(<target> [<definition>...]): the library from every .cpp below src/ and drivers/ that is not a
+# test, compiled once into objects that an archive and a shared library can both be made of. Only what the
+# public headers mark leaves the shared library; the archive, which tests and programs of this project link,
+# gives them the rest as well.
 function(settle_library target)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/*.cpp ${PROJECT_SOURCE_DIR}/drivers/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  add_library(${target} STATIC ${sources})
-  add_dependencies(${target} settle_queries)
-  target_include_directories(${target}
-    PUBLIC ${PROJECT_SOURCE_DIR}/include
+
+  add_library(${target}_objects OBJECT ${sources})
+  add_dependencies(${target}_objects settle_queries)
+  set_target_properties(${target}_objects PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_definitions(${target}_objects PRIVATE SETTLE_VERSION="${PROJECT_VERSION}" PUBLIC ${ARGN})
+  target_include_directories(${target}_objects
     PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/drivers ${SETTLE_GENERATED_DIR})
+  settle_link(${target}_objects)
+
+  add_library(${target} STATIC $<TARGET_OBJECTS:${target}_objects>)
+  target_compile_definitions(${target} PUBLIC ${ARGN})
+  settle_link(${target})
+endfunction()
+
+# settle_shared_library(<target> <library>): the shared library from the objects of <library>.
+function(settle_shared_library target library)
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/settle.map)
+  add_library(${target} SHARED $<TARGET_OBJECTS:${library}_objects>)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME settle VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports})
+  target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--no-undefined)
+  settle_link(${target})
+endfunction()
+
+# What every form of the library needs and shows.
+function(settle_link target)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} PUBLIC cxx_std_20)
-  target_compile_definitions(${target} PRIVATE SETTLE_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${target}
     PUBLIC Threads::Threads
     PRIVATE SQLite::SQLite3 Boost::json fmt::fmt)

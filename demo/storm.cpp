@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
@@ -114,7 +115,8 @@ class storm {
     }
     const auto took = elapsed().count();
     for (auto& frozen : frozen_) frozen.first->thaw();
-    for (auto& place : places_) place->stop();
+    for (auto& place : places_)  // producers end by themselves; one that has not is out of time
+      place->what() == role::producer ? place->kill() : place->stop();
     return verdict(took);
   }
 
@@ -122,7 +124,9 @@ class storm {
   seconds elapsed() const { return steady::now() - started_; }
 
   bool done() const {
-    return strikes_.empty() && frozen_.empty() && committed_ == of_.orders && applied_ >= of_.orders;
+    const bool working = std::ranges::any_of(
+        places_, [](const auto& place) { return place->what() == role::producer && place->running(); });
+    return !working && strikes_.empty() && frozen_.empty() && applied_ >= of_.orders;
   }
 
   void look() {

@@ -24,6 +24,10 @@ void check(const broker_options& opts) {
     throw error(errc::invalid_argument, "broker_options.partitions must be 1 to 1,024");
   if (opts.lease_ttl < std::chrono::milliseconds(50))
     throw error(errc::invalid_argument, "broker_options.lease_ttl must be at least 50 ms");
+  if (opts.keep < duration::zero())
+    throw error(errc::invalid_argument, "broker_options.keep must not be negative");
+  if (opts.bytes_max < 1024 * 1024)
+    throw error(errc::invalid_argument, "broker_options.bytes_max must be at least 1 MiB");
 }
 
 int partition_of(const message& m, int partitions) {
@@ -31,13 +35,10 @@ int partition_of(const message& m, int partitions) {
   return static_cast<int>(stable_hash(by) % static_cast<std::uint64_t>(partitions));
 }
 
-parameters row_of(const message& m, const topic_info& topic) {
-  return {topic.id,       partition_of(m, topic.partitions),
-          m.id,           m.source,
-          m.type,         m.key,
-          m.subject,      m.content_type,
-          m.time,         to_json(m.extensions),
-          blob{m.payload}};
+parameters row_of(const message& m, const topic_info& topic, int partition, timestamp now) {
+  return {topic.id,        partition, m.id,           m.source, m.type,
+          m.key,           m.subject, m.content_type, m.time,   to_json(m.extensions),
+          blob{m.payload}, now};
 }
 
 // What cannot be read back must not be stored: it would block its partition.
@@ -61,7 +62,7 @@ void check_names(const message& m) {
 
 embedded_broker::embedded_broker(const std::string& path, const broker_options& opts)
     : options_(opts),
-      file_((check(opts), open(path, {.env = opts.env, .busy_timeout = opts.busy_timeout}))),
+      file_((check(opts), open(path, {.env = opts.env, .busy_timeout = opts.busy_timeout, .vfs = opts.vfs}))),
       batcher_([this](calls waiting) { return store(waiting); }, concurrent_calls) {
   sql::apply_migrations(*file_, migrations::sqlite_broker);
   id_ = file_->read().execute(queries::broker::read_broker_id)[0][0].text();
@@ -114,20 +115,55 @@ std::vector<publish_result> embedded_broker::publish(std::span<const message> ba
 
 std::vector<std::vector<publish_result>> embedded_broker::store(calls waiting) {
   auto tx = file_->begin();
+  check_room(tx);
+  const auto now = file_->env().now();
   std::map<std::string, topic_info> topics;
+  std::map<std::pair<std::int64_t, int>, std::int64_t> touched;  // messages per topic and partition
   std::vector<parameters> rows;
   std::vector<std::vector<publish_result>> results;
   for (const auto& call : waiting) {
     for (const auto& m : call) {
       auto known = topics.find(m.topic);
       if (known == topics.end()) known = topics.emplace(m.topic, ensure_topic(tx, m.topic)).first;
-      rows.push_back(row_of(m, known->second));
+      const int partition = partition_of(m, known->second.partitions);
+      ++touched[{known->second.id, partition}];
+      used_bytes_ += static_cast<std::int64_t>(m.payload.size());  // an estimate until it is asked again
+      rows.push_back(row_of(m, known->second, partition, now));
     }
     results.emplace_back(call.size());
   }
   tx.execute_many(queries::broker::insert_message, rows);
+  for (const auto& [where, count] : touched) expire(tx, where.first, where.second, 2 * count);
   tx.commit("broker.store");
   return results;
+}
+
+// Old messages go in slices, in transactions that commit anyway.
+void embedded_broker::expire(transaction& tx, std::int64_t topic, int partition,
+                             std::int64_t rows_max) const {
+  const auto now = file_->env().now();
+  const auto remove = [&](std::int64_t looked_at) {
+    const auto keep = tx.execute(queries::broker::first_message_to_keep,
+                                 {topic, partition, now - options_.keep, looked_at});
+    return tx.execute(queries::broker::delete_messages_below, {topic, partition, keep[0][0].integer()})
+        .affected();
+  };
+  if (remove(1) == 0) return;  // the oldest has to stay: as a rule this is all that is looked at
+  remove(rows_max);
+}
+
+// Asked now and then, and every time when it becomes tight: it costs more than a small batch.
+void embedded_broker::check_room(transaction& tx) {
+  constexpr int every = 64;
+  const bool tight = used_bytes_ > options_.bytes_max / 10 * 9;
+  if (!tight && stores_++ % every != 0) return;
+  used_bytes_ = tx.execute(queries::broker::used_bytes)[0][0].integer();
+  if (used_bytes_ > options_.bytes_max)
+    throw error(
+        errc::destination_unavailable,
+        fmt::format("{} holds {} bytes, bytes_max is {}: messages wait for groups that have not acknowledged "
+                    "them, or are younger than the time they are kept",
+                    file_->name(), used_bytes_, options_.bytes_max));
 }
 
 std::unique_ptr<subscription> embedded_broker::subscribe(const subscribe_options& options) {
@@ -146,4 +182,4 @@ std::unique_ptr<broker> open_broker(const std::string& path, const broker_option
   return std::make_unique<embedded_broker>(path, opts);
 }
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

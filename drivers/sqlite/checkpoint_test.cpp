@@ -162,7 +162,7 @@ TEST_F(checkpoints, pragmas_that_only_tell_are_allowed_and_show_synced_commits) 
 }
 
 TEST(checkpointer_due, waits_for_its_pages) {
-  const checkpointer one("unused.db", 1000);
+  const checkpointer one({"unused.db"}, 1000);
   EXPECT_FALSE(one.due(0));
   EXPECT_FALSE(one.due(999));
   EXPECT_TRUE(one.due(1000));

@@ -12,7 +12,7 @@ bool checkpointer::due(int pages_in_log) const {
 void checkpointer::run(sqlite3* writer, int pages_in_log) {
   const std::scoped_lock lock(mutex_);
   tried_at_ = pages_in_log;
-  if (!worker_) worker_ = open_handle(path_, 0);
+  if (!worker_) worker_ = open_handle(where_, 0);
   sqlite::run(writer, "begin immediate");
   // PASSIVE never waits and never asks for the write lock, which is held just above.
   const int done =
@@ -21,4 +21,4 @@ void checkpointer::run(sqlite3* writer, int pages_in_log) {
   if (done != SQLITE_OK && (done & 0xff) != SQLITE_BUSY) throw_last_error(worker_.get(), "checkpoint");
 }
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

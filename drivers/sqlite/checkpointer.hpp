@@ -13,7 +13,7 @@ namespace settle::inline v0::sqlite {
 
 class checkpointer {
  public:
-  checkpointer(std::string path, int pages) : path_(std::move(path)), pages_(pages) {}
+  checkpointer(location where, int pages) : where_(std::move(where)), pages_(pages) {}
 
   bool due(int pages_in_log) const;
 
@@ -22,11 +22,11 @@ class checkpointer {
   void run(sqlite3* writer, int pages_in_log);
 
  private:
-  std::string path_;
+  location where_;
   int pages_;
   mutable std::mutex mutex_;
   handle worker_;
   int tried_at_ = 0;  // pages in the log at the last attempt
 };
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

@@ -7,13 +7,13 @@ namespace settle::inline v0::sqlite {
 
 sqlite_database::sqlite_database(const std::string& path, const options& opts)
     : database(opts.env),
-      path_(path),
+      where_{path, opts.vfs},
       options_(opts),
-      queue_(path + "-queue"),
-      checkpointer_(path, opts.checkpoint_pages) {
+      queue_(opts.vfs.empty() ? path + "-queue" : std::string()),
+      checkpointer_(where_, opts.checkpoint_pages) {
   // Fails here, where the caller expects it, and creates the file. Readers of a file that is ready do
   // not queue behind its writers.
-  const auto first = open_handle(path, static_cast<int>(opts.busy_timeout / std::chrono::milliseconds(1)));
+  const auto first = open_handle(where_, static_cast<int>(opts.busy_timeout / std::chrono::milliseconds(1)));
   if (in_wal_mode(first.get())) return;
   const auto turn = queue_.acquire(opts.busy_timeout, {});
   switch_to_wal(first.get());
@@ -28,7 +28,7 @@ std::unique_ptr<connection> sqlite_database::acquire() {
       return taken;
     }
   }
-  return std::make_unique<sqlite_connection>(path_, queue_, checkpointer_, options_.busy_timeout, env());
+  return std::make_unique<sqlite_connection>(where_, queue_, checkpointer_, options_.busy_timeout, env());
 }
 
 void sqlite_database::release(std::unique_ptr<connection> idle) noexcept {
@@ -36,7 +36,10 @@ void sqlite_database::release(std::unique_ptr<connection> idle) noexcept {
   if (idle_.size() < idle_max) idle_.push_back(std::move(idle));
 }
 
-std::unique_ptr<wakeup> sqlite_database::watch() { return std::make_unique<wal_watch>(path_); }
+std::unique_ptr<wakeup> sqlite_database::watch() {
+  if (!where_.vfs.empty()) return std::make_unique<nothing_to_watch>();
+  return std::make_unique<wal_watch>(where_.path);
+}
 
 std::unique_ptr<database> open(const std::string& path, const options& opts) {
   if (path.empty() || path == ":memory:" || path.starts_with("file:"))
@@ -44,4 +47,4 @@ std::unique_ptr<database> open(const std::string& path, const options& opts) {
   return std::make_unique<sqlite_database>(path, opts);
 }
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

@@ -17,7 +17,7 @@ class sqlite_database final : public database {
   sqlite_database(const std::string& path, const options& opts);
 
   dialect speaks() const override { return dialect::sqlite; }
-  std::string name() const override { return path_; }
+  std::string name() const override { return where_.path; }
   std::unique_ptr<wakeup> watch() override;
 
  protected:
@@ -27,7 +27,7 @@ class sqlite_database final : public database {
  private:
   static constexpr std::size_t idle_max = 8;
 
-  std::string path_;
+  location where_;
   options options_;
   write_queue queue_;
   checkpointer checkpointer_;
@@ -35,4 +35,4 @@ class sqlite_database final : public database {
   std::vector<std::unique_ptr<connection>> idle_;
 };
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

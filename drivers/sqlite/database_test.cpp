@@ -43,7 +43,7 @@ TEST_F(sqlite_file, is_named_by_its_path) { EXPECT_EQ(open()->name(), path()); }
 
 TEST_F(sqlite_file, a_writer_that_does_not_know_the_queue_is_waited_for_and_then_busy) {
   auto db = open(50ms);
-  const auto foreign = open_handle(path(), 0);
+  const auto foreign = open_handle({path()}, 0);
   run(foreign.get(), "begin immediate");
   EXPECT_EQ(code_of([&] { db->begin(); }), errc::store_busy);
   EXPECT_EQ(code_of([&] { db->read().execute("select 1"); }), std::nullopt);

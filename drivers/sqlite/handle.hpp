@@ -16,8 +16,14 @@ struct close_handle {
 using handle = std::unique_ptr<sqlite3, close_handle>;
 using prepared_handle = std::unique_ptr<sqlite3_stmt, close_handle>;
 
+// Which file, and through which VFS; empty: the default one.
+struct location {
+  std::string path;
+  std::string vfs = {};
+};
+
 // Opens a file with Settle's settings: synced commits, and no checkpoint that is not ours.
-handle open_handle(const std::string& path, int busy_ms);
+handle open_handle(const location& where, int busy_ms);
 
 // WAL mode is a property of the file: switched on once, by whoever creates it.
 bool in_wal_mode(sqlite3* db);
@@ -32,4 +38,4 @@ void switch_to_wal(sqlite3* db);
 // Runs one statement without parameters or rows.
 void run(sqlite3* db, const char* sql);
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

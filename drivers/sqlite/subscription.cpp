@@ -14,6 +14,8 @@ namespace {
 // A tag's partition number holds the topic's index in the subscription and the partition within it.
 constexpr std::uint32_t partition_bits = 16;
 
+constexpr std::int64_t expire_when_idle = 100;  // messages per partition and renewal of the lease
+
 std::uint32_t tag_of(std::uint32_t topic_index, int partition) {
   return topic_index << partition_bits | static_cast<std::uint32_t>(partition);
 }
@@ -31,6 +33,19 @@ message message_of(result& rows, std::size_t row, const std::string& topic) {
   m.extensions = attributes_from_json(rows[row][8].text());
   m.payload = rows.take(row, 9).take_bytes();
   return m;
+}
+
+// In the order of the log: the claims of a batch then append to the consumer's records. Deliveries are
+// large, so each is moved once, not at every exchange of a sort.
+void sort_by_position(std::vector<delivery>& all) {
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  order.reserve(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) order.emplace_back(all[i].tag.position, i);
+  std::ranges::sort(order);
+  std::vector<delivery> sorted;
+  sorted.reserve(all.size());
+  for (const auto& [position, index] : order) sorted.push_back(std::move(all[index]));
+  all = std::move(sorted);
 }
 
 }  // namespace
@@ -55,7 +70,11 @@ void embedded_subscription::refresh_if_due() {
   if (std::ranges::none_of(topics_, [](const auto& t) { return t.ownership->due(); })) return;
   auto tx = home_.file().begin();
   std::vector<sql::ownership_change> changes;
-  for (auto& topic : topics_) changes.push_back(topic.ownership->refresh(tx));
+  for (auto& topic : topics_) {
+    changes.push_back(topic.ownership->refresh(tx));
+    for (const auto& [partition, unused] : topic.partitions)
+      home_.expire(tx, topic.info.id, partition, expire_when_idle);
+  }
   tx.commit("broker.lease");
   for (std::size_t i = 0; i < topics_.size(); ++i) {
     auto& topic = topics_[i];
@@ -88,6 +107,7 @@ fetched embedded_subscription::fetch(std::size_t messages_max) {
     const auto limit = std::min(fair, messages_max - out.deliveries.size());
     read_partition(tx, {index, partition, limit}, out);
   }
+  sort_by_position(out.deliveries);
   return out;
 }
 
@@ -166,4 +186,4 @@ void embedded_subscription::leave() noexcept {
   }
 }
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

@@ -51,4 +51,4 @@ class embedded_subscription final : public subscription {
   std::size_t turn_ = 0;                // which partition is read first, so that none starves
 };
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

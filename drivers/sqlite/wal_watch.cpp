@@ -15,10 +15,12 @@
 namespace settle::inline v0::sqlite {
 
 wal_watch::wal_watch(const std::string& database_path)
-    : wal_path_(database_path + "-wal"),
-      queue_path_(database_path + "-queue"),
-      inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
-      stop_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    : wal_path_(database_path + "-wal"), queue_path_(database_path + "-queue") {}
+
+// Closing an inotify instance costs the kernel tens of milliseconds, so only who really waits opens one.
+void wal_watch::open() {
+  inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  stop_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (inotify_ < 0 || stop_ < 0)
     throw error(errc::store_unavailable,
                 std::string("cannot watch ") + wal_path_ + ": " + std::strerror(errno) +
@@ -64,6 +66,10 @@ bool wal_watch::poll(duration at_most) {
 }
 
 void wal_watch::wait(duration at_most, std::stop_token stop) {
+  if (inotify_ < 0) {
+    open();
+    return;  // what was committed before the watch began must be looked for now
+  }
   watch(wal_path_, wal_);
   watch(queue_path_, queue_);
   std::uint64_t earlier_stops;
@@ -79,4 +85,9 @@ void wal_watch::wait(duration at_most, std::stop_token stop) {
   if (found.written && !found.committed && poll(until_visible)) drain();
 }
 
-}  // namespace settle::sqlite
+void nothing_to_watch::wait(duration at_most, std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  never_.wait_for(lock, stop, at_most, [] { return false; });
+}
+
+}  // namespace settle::inline v0::sqlite

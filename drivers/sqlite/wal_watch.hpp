@@ -5,6 +5,8 @@
 // The log is watched too, for writers that do not know the queue; a wake-up from it comes a little early.
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
 
 #include "settle/wakeup.hpp"
@@ -26,6 +28,7 @@ class wal_watch final : public wakeup {
     bool written = false;    // somebody wrote the log
   };
 
+  void open();
   void watch(const std::string& path, int& descriptor);
   bool poll(duration at_most);
   news drain();
@@ -38,4 +41,14 @@ class wal_watch final : public wakeup {
   int queue_ = -1;
 };
 
-}  // namespace settle::sqlite
+// For files that no other process can see: sleeps out its time, or until it is stopped.
+class nothing_to_watch final : public wakeup {
+ public:
+  void wait(duration at_most, std::stop_token stop) override;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any never_;
+};
+
+}  // namespace settle::inline v0::sqlite

@@ -49,8 +49,12 @@ struct write_queue::state {
     if (fd >= 0) ::close(fd);
   }
 
+  bool shared() const { return fd >= 0; }
+
+  bool try_file_lock() { return !shared() || lock_file(fd, F_OFD_SETLK, F_WRLCK); }
+
   void drop_file_lock() {
-    lock_file(fd, F_OFD_SETLK, F_UNLCK);
+    if (shared()) lock_file(fd, F_OFD_SETLK, F_UNLCK);
     file = file_lock::none;
   }
 };
@@ -78,6 +82,7 @@ void help(const std::shared_ptr<write_queue::state>& s) {
 
 write_queue::write_queue(const std::string& lock_path) : state_(std::make_shared<state>()) {
   state_->path = lock_path;
+  if (lock_path.empty()) return;
   state_->fd = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (state_->fd < 0)
     throw error(errc::store_unavailable, fmt::format("cannot open {}: {}", lock_path, std::strerror(errno)));
@@ -109,7 +114,7 @@ write_queue::turn write_queue::acquire(duration at_most, const std::stop_token& 
   if (!s.changed.wait_until(lock, cancel, deadline, my_turn)) give_up();
   s.waiting.pop_front();
   s.taken = true;
-  if (s.file == file_lock::none && lock_file(s.fd, F_OFD_SETLK, F_WRLCK)) s.file = file_lock::ours;
+  if (s.file == file_lock::none && s.try_file_lock()) s.file = file_lock::ours;
   if (s.file == file_lock::ours) return turn(state_);
 
   s.file = file_lock::awaited;
@@ -127,7 +132,7 @@ write_queue::turn write_queue::acquire(duration at_most, const std::stop_token& 
 }
 
 void write_queue::turn::announce() const noexcept {
-  if (of_) [[maybe_unused]]
+  if (of_ && of_->shared()) [[maybe_unused]]
     const auto ignored = ::pwrite(of_->fd, "!", 1, 0);
 }
 
@@ -142,4 +147,4 @@ void write_queue::turn::release() noexcept {
   of_.reset();
 }
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

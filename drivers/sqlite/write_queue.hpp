@@ -13,6 +13,7 @@ namespace settle::inline v0::sqlite {
 
 class write_queue {
  public:
+  // An empty path: a queue within this process only, for files that no other process can see.
   explicit write_queue(const std::string& lock_path);
   ~write_queue();
   write_queue(const write_queue&) = delete;
@@ -48,4 +49,4 @@ class write_queue {
   std::shared_ptr<state> state_;
 };
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite

@@ -133,12 +133,11 @@ class transaction {
   void set_cause(origin cause) { cause_ = std::move(cause); }
 
  protected:
-  transaction(std::unique_ptr<connection> on, database& home, const environment& env);
+  transaction(std::unique_ptr<connection> on, const environment& env);
   transaction(transaction&&) noexcept = default;
   ~transaction() = default;
 
   std::unique_ptr<connection> connection_;
-  database* home_;
   const environment* env_;
   origin cause_;
 };
@@ -159,6 +158,8 @@ class owned_transaction final : public transaction {
  private:
   friend class database;
   owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env);
+
+  database* home_;
 };
 
 class database {
@@ -199,6 +200,6 @@ class database {
 // Returns how many migrations were applied. Throws schema_newer if the database is ahead of this build.
 int migrate(database& db);
 
-}  // namespace settle
+}  // namespace settle::inline v0
 
 #pragma GCC visibility pop

@@ -45,11 +45,27 @@ event_id publish(transaction& tx, const T& what, const publish_options& options 
   return publish(tx, to_event(what), options);
 }
 
-// The same as plain data, for callers with a driver of their own: run `text` for your database with
+// Publishes at most once per aggregate and type: a second emit of the same (topic, aggregate type, key,
+// event type) is skipped, counted and logged, whoever makes it and however often, for as long as the natural
+// key is kept (relay_options.natural_key_keep, 24 h after the first emit by default). The key must not be
+// empty. The event id is derived from the four parts, so consumers deduplicate what slips through later,
+// and the attribute `naturalkey` carries "{aggregate id}-{event type}" for those who go by that.
+struct publish_once_result {
+  event_id id;           // of the event that was published first
+  bool skipped = false;  // true: this call published nothing
+};
+publish_once_result publish_once(transaction& tx, const event& what, const publish_options& options = {});
+
+template <encodable T>
+publish_once_result publish_once(transaction& tx, const T& what, const publish_options& options = {}) {
+  return publish_once(tx, to_event(what), options);
+}
+
+// publish() as plain data, for callers with a driver of their own: run `text` for your database with
 // `values` in your transaction. Checks everything that publish() checks.
 statement publish_statement(const event& what, const publish_options& options, event_id id,
                             timestamp created_at);
 
-}  // namespace settle
+}  // namespace settle::inline v0
 
 #pragma GCC visibility pop

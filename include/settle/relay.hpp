@@ -32,6 +32,11 @@ struct relay_options {
   duration lease_ttl = std::chrono::seconds(10);
   // How often to look without a wake-up. The wake-up is the rule; this is the safety net.
   duration idle_poll = std::chrono::milliseconds(500);
+  // How long a published event stays readable in the outbox, counted from its commit. The relays remove
+  // older ones in the transactions that they commit anyway.
+  duration outbox_keep = std::chrono::hours(12);
+  // How long publish_once() remembers that an event was published.
+  duration natural_key_keep = std::chrono::hours(24);
   // Longest pause between two attempts while the broker refuses.
   duration retry_wait_max = std::chrono::seconds(30);
 };
@@ -55,6 +60,6 @@ class relay final : public service {
   std::unique_ptr<engine> engine_;
 };
 
-}  // namespace settle
+}  // namespace settle::inline v0
 
 #pragma GCC visibility pop

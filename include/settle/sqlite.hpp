@@ -17,6 +17,8 @@
 #include "settle/broker.hpp"
 #include "settle/database.hpp"
 
+struct sqlite3;  // SQLite's own handle
+
 #pragma GCC visibility push(default)
 namespace settle::inline v0::sqlite {
 
@@ -26,10 +28,36 @@ struct options {
   duration busy_timeout = std::chrono::seconds(10);
   // Pages (4 KiB) in the write-ahead log after which a commit also takes a checkpoint.
   int checkpoint_pages = 1000;
+  // Name of a registered SQLite VFS, for simulations. With one set there is no lock file and nothing to
+  // watch, since only this process can see the file. Empty: the real file system.
+  std::string vfs = {};
 };
 
 // Opens a database, creating the file if needed. The directory must exist.
 std::unique_ptr<database> open(const std::string& path, const options& opts = {});
+
+// Your own connection with an open transaction, taken as it is: publish in it, then end it yourself.
+//
+//   sqlite3_exec(mine, "begin immediate", nullptr, nullptr, nullptr);
+//   …
+//   settle::sqlite::joined_transaction tx(mine);
+//   settle::publish(tx, order_placed{id, 4200});
+//   …
+//   sqlite3_exec(mine, "commit", nullptr, nullptr, nullptr);
+//
+// The transaction must have been begun with BEGIN IMMEDIATE, on a file that settle::migrate() has seen.
+// Automatic checkpoints are switched off on the connection and stay off: Settle's own commits take
+// them. If the connection does not sync its commits, a power cut may undo them; then nobody ever sees
+// the events, because a relay publishes only what a synced commit of its own covers.
+// The program must link the same SQLite library as Settle: two copies in one process break its locks.
+class joined_transaction final : public transaction {
+ public:
+  explicit joined_transaction(sqlite3* open, const environment& env = {});
+  ~joined_transaction();
+
+ private:
+  environment own_env_;
+};
 
 struct broker_options {
   environment env = {};
@@ -39,11 +67,18 @@ struct broker_options {
   int partitions = 8;
   // How long a silent member keeps its partitions. Renewed three times in this time.
   duration lease_ttl = std::chrono::seconds(10);
+  // How long a message is kept at least. It goes when it is older and every group that ever subscribed to
+  // its topic has acknowledged it; a group that stays away keeps its messages for ever.
+  duration keep = std::chrono::hours(12);
+  // When the messages take more bytes than this, publishing is refused as a failure of the destination:
+  // relays pause, nothing is lost, and they resume when there is room again.
+  std::int64_t bytes_max = std::int64_t{8} * 1024 * 1024 * 1024;
+  std::string vfs = {};  // as in options
 };
 
 // Opens the embedded broker, creating and migrating its file if needed.
 std::unique_ptr<broker> open_broker(const std::string& path, const broker_options& opts = {});
 
-}  // namespace settle::sqlite
+}  // namespace settle::inline v0::sqlite
 
 #pragma GCC visibility pop

@@ -45,7 +45,11 @@ struct verify_finding {
   std::string detail;
 };
 
+// Without an effect log the checker goes by the records that every system has: outbox, broker and
+// deduplication records. Then from_records is true, `committed` counts the events in the outboxes and
+// `applied` their records; not_judged says what records cannot tell.
 struct verify_report {
+  bool from_records = false;
   std::int64_t committed = 0;  // causes in the effect logs
   std::int64_t published = 0;  // distinct committed events that the broker holds
   std::int64_t expected = 0;   // committed × consumers subscribed to the topic
@@ -64,6 +68,6 @@ struct verify_report {
 
 verify_report verify(const verify_input& input);
 
-}  // namespace settle
+}  // namespace settle::inline v0
 
 #pragma GCC visibility pop

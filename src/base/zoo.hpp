@@ -7,9 +7,14 @@ namespace settle::zoo {
 
 enum class bug {
   none,
-  ack_before_commit,     // a crash between the two loses the message
-  check_then_insert,     // two deliveries both see "not processed yet"
-  publish_after_commit,  // a crash between the two loses the event
+  ack_before_commit,                // a crash between the two loses the message
+  check_then_insert,                // two deliveries both see "not processed yet"
+  publish_after_commit,             // a crash between the two loses the event
+  claim_kept_after_failed_handler,  // the claims commit without the effects: the retry is taken for a
+                                    // duplicate
+  cursor_on_reusable_rowid,         // a position that a deleted row had comes again, and counts as published
+  publish_before_durable,           // what a power loss undoes has been published
+  ack_lost_twice,                   // a duplicate uses up its dedup record: the second redelivery runs again
 };
 
 #ifdef SETTLE_ZOO

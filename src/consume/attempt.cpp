@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/zoo.hpp"
 #include "consume/engine.hpp"
@@ -59,7 +61,10 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   check_fences(tx, messages);
   auto fresh = claim(tx, messages, keys);
   if (zoo::has(zoo::bug::check_then_insert)) fresh = unseen;
-  if (auto why = run_handlers(tx, messages, fresh)) return why;
+  if (auto why = run_handlers(tx, messages, fresh)) {
+    if (zoo::has(zoo::bug::claim_kept_after_failed_handler)) tx.commit("consumer.commit");
+    return why;
+  }
   if (zoo::has(zoo::bug::ack_before_commit)) {
     std::vector<delivery_tag> tags;
     for (const auto* one : messages) tags.push_back(one->content.tag);
@@ -98,7 +103,7 @@ std::vector<bool> consumer::engine::claim(transaction& tx, batch messages,
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const std::string& { return keys[i]; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(std::string_view(keys[i]), i); });
   std::vector<parameters> rows;
   rows.reserve(order.size());
   const auto now = env().now();
@@ -109,6 +114,9 @@ std::vector<bool> consumer::engine::claim(transaction& tx, batch messages,
   const auto inserted = tx.execute_many(queries::consume::claim, rows);
   std::vector<bool> fresh(messages.size(), false);
   for (std::size_t n = 0; n < order.size(); ++n) fresh[order[n]] = inserted[n] == 1;
+  if (zoo::has(zoo::bug::ack_lost_twice))
+    for (std::size_t n = 0; n < order.size(); ++n)
+      if (inserted[n] == 0) tx.execute(queries::consume::forget, {options_.name, keys[order[n]]});
   return fresh;
 }
 
@@ -173,4 +181,4 @@ void consumer::engine::succeeded(batch messages, const std::vector<bool>& fresh)
   env().counters->add("settle_consumer_ignored_total", {{"consumer", options_.name}}, ignored);
 }
 
-}  // namespace settle
+}  // namespace settle::inline v0

@@ -9,6 +9,10 @@
 namespace settle::inline v0 {
 namespace {
 
+constexpr std::size_t read_ahead = 8;         // batches per fetch
+constexpr std::size_t acknowledge_after = 8;  // batches per acknowledgement, under load
+constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for slow handlers
+
 void check(const consumer_options& options) {
   check_name(options.name, {"consumer name", event_limits::name_bytes_max});
   if (options.batch_max < 1 || options.batch_max > 10'000)
@@ -51,38 +55,47 @@ bool consumer::engine::run_once(const std::stop_token& cancel) {
   subscribe();
   fetch();
   const auto messages = inbox_.next_batch(batch_limit(), env().now());
-  if (messages.empty()) return false;
+  if (messages.empty()) {
+    acknowledge();
+    return false;
+  }
   done_.clear();
   try {
     apply(messages, cancel);
   } catch (...) {
-    acknowledge_done();  // what did commit stays done, whatever stopped the rest
+    take_done();  // what did commit stays done, whatever stopped the rest
     throw;
   }
-  acknowledge_done();
+  take_done();
+  const bool many = unacknowledged_.size() >= acknowledge_after * options_.batch_max;
+  if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge();
   return true;
 }
 
+// Several batches are read ahead: one look at each partition serves them all.
 void consumer::engine::fetch() {
   const auto room = options_.in_flight_max - std::min(inbox_.size(), options_.in_flight_max);
   const auto ready = inbox_.next_batch(options_.batch_max, env().now()).size();
-  const auto wanted = ready >= options_.batch_max ? 0 : std::min(room, options_.batch_max);
+  const auto wanted = ready >= options_.batch_max ? 0 : std::min(room, read_ahead * options_.batch_max);
   auto arrived = subscription_->fetch(wanted);
   inbox_.revoke(arrived.revoked);
   inbox_.add(std::move(arrived.deliveries));
 }
 
-void consumer::engine::acknowledge_done() {
+void consumer::engine::take_done() {
   const auto done = std::exchange(done_, {});
-  std::vector<delivery_tag> tags;
-  tags.reserve(done.size());
-  for (const auto* one : done) tags.push_back(one->content.tag);
+  if (unacknowledged_.empty()) unacknowledged_since_ = env().now();
+  for (const auto* one : done) unacknowledged_.push_back(one->content.tag);
   inbox_.finished(done);
-  {
-    const std::scoped_lock lock(counts_mutex_);
-    counts_.held = inbox_.waiting();
-  }
-  if (tags.empty()) return;
+  const std::scoped_lock lock(counts_mutex_);
+  counts_.held = inbox_.waiting();
+}
+
+// Committed work is acknowledged when there is nothing else to do, and under load once for several
+// batches: until then a crash only means that it is delivered again and skipped.
+void consumer::engine::acknowledge() {
+  if (unacknowledged_.empty()) return;
+  const auto tags = std::exchange(unacknowledged_, {});
   with_fault_points(env(), "consumer.acknowledge", [&] { subscription_->acknowledge(tags); });
 }
 
@@ -161,6 +174,12 @@ consumer_counts consumer::engine::counts() const {
 }
 
 void consumer::engine::leave() noexcept {
+  try {
+    if (subscription_) acknowledge();
+  } catch (const std::exception& e) {
+    env().log->write(log_level::warning, "acknowledge_failed",
+                     {{"consumer", options_.name}, {"error", e.what()}});
+  }
   if (subscription_) subscription_->leave();
   inbox_ = {};
 }
@@ -186,4 +205,4 @@ wakeup& consumer::arrivals() { return engine_->arrivals(); }
 duration consumer::idle_wait() const { return engine_->idle_wait(); }
 void consumer::leave() noexcept { engine_->leave(); }
 
-}  // namespace settle
+}  // namespace settle::inline v0

@@ -52,7 +52,8 @@ class consumer::engine {
   std::vector<bool> claim(transaction& tx, batch messages, const std::vector<std::string>& keys);
   std::optional<failure> run_handlers(transaction& tx, batch messages, const std::vector<bool>& fresh);
   void succeeded(batch messages, const std::vector<bool>& fresh);
-  void acknowledge_done();
+  void take_done();
+  void acknowledge();
   std::size_t batch_limit() const;
 
   database& db_;
@@ -61,10 +62,12 @@ class consumer::engine {
   std::map<std::pair<std::string, std::string>, raw_handler, std::less<>> handlers_;  // by topic and type
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
-  std::vector<consume::held_message*> done_;  // of this run: committed, to be acknowledged
+  std::vector<consume::held_message*> done_;  // of this run: committed
+  std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
+  timestamp unacknowledged_since_{};
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;
   double handler_us_ = 0;  // running average per message
 };
 
-}  // namespace settle
+}  // namespace settle::inline v0

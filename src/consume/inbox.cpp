@@ -43,10 +43,13 @@ std::vector<held_message*> inbox::next_batch(std::size_t most, timestamp now) {
   return batch;
 }
 
+// Nearly always the oldest are done, in order; only what is left after them needs a search.
 void inbox::finished(std::span<held_message* const> done) {
-  if (done.empty()) return;
-  const std::set<const held_message*> gone(done.begin(), done.end());
-  std::erase_if(messages_, [&](const held_message& one) { return gone.contains(&one); });
+  std::size_t taken = 0;
+  for (; taken < done.size() && !messages_.empty() && done[taken] == &messages_.front(); ++taken)
+    messages_.pop_front();
+  const std::set<const held_message*> gone(done.begin() + static_cast<std::ptrdiff_t>(taken), done.end());
+  if (!gone.empty()) std::erase_if(messages_, [&](const held_message& one) { return gone.contains(&one); });
 }
 
 void inbox::failed(held_message& one, timestamp retry_at) {

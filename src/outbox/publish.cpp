@@ -8,16 +8,21 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "outbox/lanes.hpp"
+#include "outbox/natural_key.hpp"
 #include "queries/outbox.hpp"
 #include "settle/error.hpp"
+#include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
 namespace {
 
 // CloudEvents attributes that Settle writes itself.
-constexpr std::array<std::string_view, 14> reserved_headers{
-    "id",   "source",       "specversion",   "type",        "datacontenttype", "dataschema", "subject",
-    "time", "partitionkey", "correlationid", "causationid", "traceparent",     "tracestate", "sequence"};
+constexpr std::array<std::string_view, 15> reserved_headers{
+    "naturalkey",      "id",          "source",      "specversion", "type",
+    "datacontenttype", "dataschema",  "subject",     "time",        "partitionkey",
+    "correlationid",   "causationid", "traceparent", "tracestate",  "sequence"};
+
+constexpr std::size_t headers_parameter = 7;  // of insert_event
 
 void check_header_name(std::string_view name) {
   check_name(name, {"header name", event_limits::name_bytes_max});
@@ -95,4 +100,28 @@ event_id publish(transaction& tx, const event& what, const publish_options& opti
   return id;
 }
 
-}  // namespace settle
+publish_once_result publish_once(transaction& tx, const event& what, const publish_options& options) {
+  if (what.key.empty()) throw error(errc::invalid_name, "publish_once needs a key: the aggregate's id");
+  if (options.id) throw error(errc::invalid_argument, "publish_once derives the event's id from its parts");
+  auto complete = options;
+  complete.id = outbox::natural_id(what);
+  complete.cause = inherit(options.cause, tx.cause());
+  auto insert = publish_statement(what, complete, *complete.id, tx.env().now());  // checks everything first
+  const auto claimed = with_fault_points(tx.env(), "outbox.natural_key", [&] {
+    return tx.execute(queries::outbox::claim_natural_key, {*complete.id, tx.env().now()}).affected();
+  });
+  if (claimed == 0) {
+    tx.env().counters->add("settle_publish_skipped_total", {{"topic", what.topic}});
+    tx.env().log->write(
+        log_level::info, "publish_skipped",
+        {{"topic", what.topic}, {"type", what.type}, {"key", what.key}, {"id", complete.id->text()}});
+    return {*complete.id, true};
+  }
+  auto extensions = extensions_of(what, complete.cause);
+  extensions["naturalkey"] = what.key + "-" + what.type;
+  insert.values[headers_parameter] = to_json(extensions);
+  with_fault_points(tx.env(), "outbox.insert", [&] { tx.execute(insert); });
+  return {*complete.id, false};
+}
+
+}  // namespace settle::inline v0

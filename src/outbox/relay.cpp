@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/retry.hpp"
+#include "base/zoo.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/relay_engine.hpp"
 #include "queries/outbox.hpp"
@@ -20,6 +21,7 @@ using outbox::window_outcome;
 namespace {
 
 constexpr duration retry_wait = std::chrono::milliseconds(100);
+constexpr std::int64_t expire_when_idle = 1000;  // rows per renewal of the lease
 
 void check(const relay_options& options) {
   if (options.batch_max < 1 || options.batch_max > 10'000)
@@ -28,6 +30,9 @@ void check(const relay_options& options) {
     throw error(errc::invalid_argument, "relay_options.batch_bytes_max must be positive");
   if (options.lease_ttl < std::chrono::milliseconds(50))
     throw error(errc::invalid_argument, "relay_options.lease_ttl must be at least 50 ms");
+  if (options.outbox_keep < duration::zero() || options.natural_key_keep < options.outbox_keep)
+    throw error(errc::invalid_argument,
+                "relay_options.outbox_keep must not be negative, and natural_key_keep not shorter than it");
   if (options.idle_poll <= duration::zero() || options.retry_wait_max <= duration::zero())
     throw error(errc::invalid_argument, "relay_options.idle_poll and retry_wait_max must be positive");
 }
@@ -81,6 +86,7 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   // Shares without events of their own were only looked through. Noting it here costs no commit of its
   // own, and whoever takes over need not look through all of it again.
   ownership_.advance(tx, looked_through());
+  expire(tx, expire_when_idle);
   const auto change = ownership_.refresh(tx);
   tx.commit("relay.lease");
   ownership_.applied();
@@ -113,6 +119,10 @@ void relay::engine::take_tick(const std::stop_token& cancel) {
     const auto head = look.execute(queries::outbox::read_head);
     const auto newest = head[0][0].integer();
     const auto ticked = head[0][1].integer();
+    if (zoo::has(zoo::bug::publish_before_durable)) {
+      tick_ = newest;
+      return;
+    }
     if (ticked >= newest) {
       tick_ = ticked;
       return;
@@ -175,6 +185,7 @@ void relay::engine::note_progress(const share_group& group, const window_outcome
     for (const auto& [position, mask] : masks)
       tx.execute(queries::outbox::note_progress, {mask, position, env().now()});
   }
+  expire(tx, 2 * static_cast<std::int64_t>(outcome.confirmed));  // faster than they come in
   const auto ticked = tx.execute(queries::outbox::write_tick)[0][0].integer();
   tx.commit("relay.progress");
   tick_ = ticked;
@@ -227,6 +238,21 @@ void relay::engine::pause_if_failed(const window_outcome& outcome) {
   }
 }
 
+// Removes at most so many rows that have been published by every share and are older than their time.
+void relay::engine::expire(transaction& tx, std::int64_t rows_max) {
+  if (rows_max <= 0) return;
+  const auto now = env().now();
+  const auto remove = [&](std::int64_t looked_at) {
+    const auto keep =
+        tx.execute(queries::outbox::first_event_to_keep, {now - options_.outbox_keep, looked_at});
+    return tx.execute(queries::outbox::delete_events_below, {keep[0][0].integer()}).affected();
+  };
+  if (remove(1) > 0) remove(rows_max);  // as a rule the oldest is young, and nothing else is looked at
+  constexpr std::int64_t batches = 16;  // a batch leaves about one row of progress
+  tx.execute(queries::outbox::delete_progress, {now - options_.outbox_keep, batches});
+  tx.execute(queries::outbox::expire_natural_keys, {now - options_.natural_key_keep, rows_max});
+}
+
 void relay::engine::lose_everything(const char* why) {
   ownership_.drop_all();
   scanned_.clear();
@@ -265,4 +291,4 @@ wakeup& relay::arrivals() { return engine_->arrivals(); }
 duration relay::idle_wait() const { return engine_->idle_wait(); }
 void relay::leave() noexcept { engine_->leave(); }
 
-}  // namespace settle
+}  // namespace settle::inline v0

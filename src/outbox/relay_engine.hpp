@@ -39,6 +39,7 @@ class relay::engine {
   void note_progress(const outbox::share_group& group, const outbox::window_outcome& outcome,
                      const std::stop_token& cancel);
   std::optional<outbox::share_group> next_group() const;
+  void expire(transaction& tx, std::int64_t rows_max);
   void pause_if_failed(const outbox::window_outcome& outcome);
   void lose_everything(const char* why);
 
@@ -60,4 +61,4 @@ class relay::engine {
   std::map<int, pause> share_pauses_;  // a message is refused: its share waits
 };
 
-}  // namespace settle
+}  // namespace settle::inline v0

@@ -15,8 +15,8 @@ result::row result::operator[](std::size_t index) const {
   return {cells_.data() + index * columns_, columns_};
 }
 
-transaction::transaction(std::unique_ptr<connection> on, database& home, const environment& env)
-    : connection_(std::move(on)), home_(&home), env_(&env) {}
+transaction::transaction(std::unique_ptr<connection> on, const environment& env)
+    : connection_(std::move(on)), env_(&env) {}
 
 namespace {
 
@@ -45,7 +45,7 @@ std::vector<std::int64_t> transaction::execute_many(const query& text, std::span
 }
 
 owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)
-    : transaction(std::move(on), home, env) {}
+    : transaction(std::move(on), env), home_(&home) {}
 
 owned_transaction::~owned_transaction() { rollback(); }
 
@@ -95,4 +95,4 @@ owned_transaction database::read() {
   return {std::move(session), *this, env_};
 }
 
-}  // namespace settle
+}  // namespace settle::inline v0

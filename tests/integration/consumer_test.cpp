@@ -83,8 +83,25 @@ TEST(consumer, acknowledges_only_after_the_commit) {
     EXPECT_TRUE(b.broker.acknowledged.empty());
   });
   EXPECT_TRUE(c->run_once());
+  EXPECT_FALSE(c->run_once());
   EXPECT_EQ(b.broker.acknowledged, (std::vector<std::int64_t>{0}));
   EXPECT_EQ(b.effects(), names{"1"});
+}
+
+// Proves C1
+TEST(consumer, under_load_one_acknowledgement_serves_several_batches) {
+  bench b;
+  for (int i = 0; i < 100; ++i)
+    b.broker.messages.push_back(bench::make(std::to_string(i), std::to_string(i)));
+  auto c = b.make_consumer(bench::insert, {.name = "tester", .batch_max = 5});
+  for (int batch = 0; batch < 7; ++batch) c->run_once();
+  EXPECT_EQ(b.broker.acknowledge_calls, 0);
+  c->run_once();
+  EXPECT_EQ(b.broker.acknowledge_calls, 1);
+  EXPECT_EQ(b.broker.acknowledged.size(), 40u);
+  c->run_once();
+  c->leave();
+  EXPECT_EQ(b.broker.acknowledged.size(), 45u) << "leaving acknowledges what is done";
 }
 
 // Proves C1
@@ -294,6 +311,7 @@ TEST(consumer, messages_of_a_type_without_a_handler_are_acknowledged_and_counted
   b.broker.messages = {other};
   auto c = b.make_consumer(bench::insert);
   EXPECT_TRUE(c->run_once());
+  EXPECT_FALSE(c->run_once());
   EXPECT_EQ(c->counts().ignored, 1);
   EXPECT_EQ(b.broker.acknowledged.size(), 1u);
   EXPECT_EQ(count(*b.db, "settle_processed_events"), 0);

@@ -14,7 +14,8 @@ class list_broker final : public broker, public publisher {
  public:
   std::vector<message> messages;           // to be delivered
   std::vector<std::int64_t> acknowledged;  // their indexes
-  partition_fence fence;                   // given with every delivery
+  int acknowledge_calls = 0;
+  partition_fence fence;  // given with every delivery
   std::vector<message> published;
 
   publisher& publishing() override { return *this; }
@@ -52,6 +53,7 @@ class list_broker final : public broker, public publisher {
       return out;
     }
     void acknowledge(std::span<const delivery_tag> done) override {
+      ++home_.acknowledge_calls;
       for (const auto& tag : done) home_.acknowledged.push_back(tag.position);
     }
     void leave() noexcept override {}

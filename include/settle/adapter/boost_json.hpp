@@ -18,6 +18,8 @@
 #include <string>
 #include <string_view>
 
+#include "settle/codec.hpp"
+
 #pragma GCC visibility push(default)
 namespace settle::inline v0 {
 
@@ -31,6 +33,6 @@ struct json_codec {
   }
 };
 
-}  // namespace settle
+}  // namespace settle::inline v0
 
 #pragma GCC visibility pop

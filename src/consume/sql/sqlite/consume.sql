@@ -11,6 +11,9 @@ insert into settle_processed_events (consumer, message_id, topic, event_type, pr
 values ($1, $2, $3, $4, $5)
 on conflict do nothing
 
--- The weak way, for the bug zoo only.
+-- The weak ways, for the bug zoo only.
 -- name: is_processed
 select 1 from settle_processed_events where consumer = $1 and message_id = $2
+
+-- name: forget
+delete from settle_processed_events where consumer = $1 and message_id = $2

@@ -1,0 +1,115 @@
+// settle backup and settle restore: copies of a running system, and a system from copies.
+#include "sqlite/backup.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/failure.hpp"
+#include "cli/files.hpp"
+#include "cli/help.hpp"
+#include "cli/text.hpp"
+
+namespace settle::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr auto service_copy = "settle.db";
+constexpr auto broker_copy = "broker.db";
+
+struct backup_arguments {
+  std::string folder;
+};
+
+void make_fresh_folder(const std::string& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_empty(path, ignored))
+    throw failure(errc::invalid_argument, fmt::format("{} is not empty; name a new folder", path));
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    throw failure(errc::store_unavailable,
+                  fmt::format("cannot create the folder {}: {}", path, std::strerror(errno)));
+}
+
+int backup(const context& shared, const backup_arguments& wanted) {
+  require_ready(shared.service_path(), file_kind::service);
+  require_ready(shared.broker_path(), file_kind::broker);
+  make_fresh_folder(wanted.folder);
+  const auto broker = wanted.folder + "/" + broker_copy;
+  const auto service = wanted.folder + "/" + service_copy;
+  sqlite::copy_online(shared.broker_path(), broker);  // before the service: see copy_online()
+  sqlite::copy_online(shared.service_path(), service);
+  if (shared.json)
+    fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(service)},
+                                                    {"broker", safe_json_text(broker)}}));
+  else
+    fmt::print("service  {}: {} bytes\nbroker   {}: {} bytes\n", for_terminal(service),
+               grouped(static_cast<std::int64_t>(fs::file_size(service))), for_terminal(broker),
+               grouped(static_cast<std::int64_t>(fs::file_size(broker))));
+  return exit_ok;
+}
+
+int restore(const context& shared, const backup_arguments& wanted) {
+  const auto broker = wanted.folder + "/" + broker_copy;
+  const auto service = wanted.folder + "/" + service_copy;
+  require_ready(service, file_kind::service);
+  require_ready(broker, file_kind::broker);
+  for (const auto& target : {shared.service_path(), shared.broker_path()})
+    if (fs::exists(target))
+      throw failure(errc::invalid_argument,
+                    fmt::format("{} exists; stop everything that uses it and move it away first", target));
+  if (shared.database.empty() || shared.broker.empty()) make_fresh_folder(shared.data);
+  sqlite::copy_online(broker, shared.broker_path());
+  sqlite::copy_online(service, shared.service_path());
+  sqlite::prepare_restored_broker(shared.broker_path());
+  const auto generation = sqlite::prepare_restored_service(shared.service_path());
+  if (shared.json)
+    fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(shared.service_path())},
+                                                    {"broker", safe_json_text(shared.broker_path())},
+                                                    {"generation", generation}}));
+  else
+    fmt::print(
+        "service  {}: restored, generation {}\nbroker   {}: restored\n"
+        "Relays will publish again what the outbox holds; consumers skip what they have applied.\n",
+        for_terminal(shared.service_path()), generation, for_terminal(shared.broker_path()));
+  return exit_ok;
+}
+
+using action = int (*)(const context&, const backup_arguments&);
+
+void add(CLI::App& command, context& shared, const char* what, const char* examples, action run) {
+  const auto wanted = std::make_shared<backup_arguments>();
+  command.add_option("FOLDER", wanted->folder, what)->required();
+  describe_command(command, examples);
+  command.callback(
+      [&shared, wanted, run] { shared.run = [&shared, wanted, run] { return run(shared, *wanted); }; });
+}
+
+}  // namespace
+
+void add_backup(CLI::App& to, context& shared) {
+  auto* command =
+      to.add_subcommand("backup",
+                        "Copy the service's database and the broker's file while they are in use.\n"
+                        "The copies are consistent with each other: see `settle restore`.");
+  add(*command, shared, "A new or empty folder for the copies", "  settle backup /backups/monday", backup);
+}
+
+void add_restore(CLI::App& to, context& shared) {
+  auto* command = to.add_subcommand("restore",
+                                    "Make the files of --data from a backup. They must not exist yet.\n"
+                                    "Nothing that the backup holds is lost; what came after it is.");
+  add(*command, shared, "The folder that `settle backup` wrote",
+      "  settle restore /backups/monday --data settle-data", restore);
+}
+
+}  // namespace settle::cli

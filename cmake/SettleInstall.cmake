@@ -1,0 +1,56 @@
+# What `cmake --install` puts where: headers, the shared library and the archive, the programs, a CMake package
+# and a pkg-config file. The library can be moved to another prefix as it is.
+include(CMakePackageConfigHelpers)
+
+set(settle_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/settle)
+set_target_properties(settle_shared PROPERTIES EXPORT_NAME settle)
+set_target_properties(settle PROPERTIES EXPORT_NAME static)
+
+# Headers alone, for components that add headers to either form of the library.
+add_library(settle_boost_json INTERFACE)
+set_target_properties(settle_boost_json PROPERTIES EXPORT_NAME boost_json)
+target_include_directories(settle_boost_json INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(settle_boost_json INTERFACE cxx_std_20)
+target_link_libraries(settle_boost_json INTERFACE Boost::json)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/settle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.hpp")
+
+# One export per component, so that a user of one needs only what that one needs.
+function(settle_install_component component target)
+  install(TARGETS ${target} EXPORT settle-${component}
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT settle-${component} NAMESPACE settle:: DESTINATION ${settle_package_dir})
+endfunction()
+settle_install_component(shared settle_shared)
+settle_install_component(static settle)
+settle_install_component(boost_json settle_boost_json)
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/settle-config.cmake.in
+  ${PROJECT_BINARY_DIR}/package/settle-config.cmake INSTALL_DESTINATION ${settle_package_dir})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/settle-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/settle-config.cmake
+              ${PROJECT_BINARY_DIR}/package/settle-config-version.cmake
+        DESTINATION ${settle_package_dir})
+
+file(RELATIVE_PATH settle_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" settle_pc_to_prefix "${settle_pc_to_prefix}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/settle.pc.in ${PROJECT_BINARY_DIR}/package/settle.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/settle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+foreach(program settle_cli settled)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+
+# The unit has to name the program by its full path: the one thing here that knows the prefix.
+if(TARGET settled)
+  file(READ ${PROJECT_SOURCE_DIR}/daemon/settled.service settle_unit)
+  string(REPLACE /usr/bin/settled ${CMAKE_INSTALL_FULL_BINDIR}/settled settle_unit "${settle_unit}")
+  file(WRITE ${PROJECT_BINARY_DIR}/package/settled.service "${settle_unit}")
+  install(FILES ${PROJECT_BINARY_DIR}/package/settled.service DESTINATION lib/systemd/system)
+endif()

@@ -1,0 +1,163 @@
+#include "daemon/app.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+
+#include "daemon/gauges.hpp"
+#include "daemon/metrics_text.hpp"
+#include "daemon/notify.hpp"
+#include "queries/migrations_sqlite_broker.hpp"
+#include "settle/sqlite.hpp"
+#include "sql/migrations.hpp"
+
+namespace settle::daemon {
+namespace {
+
+environment environment_with(metrics& counters, log_sink& log) {
+  environment env;
+  env.counters = &counters;
+  env.log = &log;
+  return env;
+}
+
+http_limits limits_of(const configuration& config) {
+  return {static_cast<std::uint32_t>(config.http_header_bytes_max),
+          static_cast<std::uint64_t>(config.http_body_bytes_max), config.http_timeout,
+          static_cast<std::size_t>(config.http_connections_max)};
+}
+
+relay_options relay_options_of(const configuration& config) {
+  relay_options options;
+  options.source = config.relay_source;
+  options.batch_max = static_cast<std::size_t>(config.relay_batch_max);
+  options.batch_bytes_max = static_cast<std::size_t>(config.relay_batch_bytes_max);
+  options.lease_ttl = config.relay_lease_ttl;
+  options.idle_poll = config.relay_idle_poll;
+  return options;
+}
+
+std::string milliseconds_of(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
+
+}  // namespace
+
+app::app(const configuration& config, log_sink& log)
+    : config_(config), env_(environment_with(counters_, log)), started_(env_.now()), lock_(config.data) {
+  const auto where = parse_address(config_.listen).value();
+  http_ = std::make_unique<http_server>(where, limits_of(config_), routes(), env_);
+  const auto at = http_->listening_on();
+  log.write(log_level::info, "started",
+            {{"version", SETTLE_VERSION},
+             {"pid", std::to_string(::getpid())},
+             {"data", config_.data},
+             {"listen", to_text(at)}});
+  if (!at.is_loopback)
+    log.write(log_level::warning, "listening_beyond_loopback",
+              {{"listen", to_text(at)}, {"advice", "there is no authentication yet; keep others out"}});
+  open_stores();
+  start_relay();
+}
+
+std::vector<http_route> app::routes() {
+  return {{"/healthz", false, [] { return http_response{200, "application/json", "{\"alive\":true}\n"}; }},
+          {"/readyz", true, [this] { return readiness(); }},
+          {"/metrics", true, [this] { return metrics_page(); }}};
+}
+
+void app::open_stores() {
+  sqlite::options of_file;
+  of_file.env = env_;
+  of_file.busy_timeout = config_.busy_timeout;
+  service_ = sqlite::open(config_.data + "/settle.db", of_file);
+  const int applied = migrate(*service_);
+  if (applied > 0)
+    env_.log->write(log_level::info, "migrated",
+                    {{"database", service_->name()}, {"migrations", std::to_string(applied)}});
+  sqlite::broker_options of_broker;
+  of_broker.env = env_;
+  of_broker.busy_timeout = config_.busy_timeout;
+  of_broker.partitions = static_cast<int>(config_.broker_partitions);
+  of_broker.lease_ttl = config_.broker_lease_ttl;
+  broker_ = sqlite::open_broker(config_.data + "/broker.db", of_broker);
+  broker_file_ = sqlite::open(config_.data + "/broker.db", of_file);
+  relay_ = std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_));
+  watched_ = std::make_unique<watched_service>(*relay_, [this] { announce_ready(); });
+  opened_ = true;
+}
+
+void app::start_relay() { loop_ = std::make_unique<background>(*watched_); }
+
+void app::announce_ready() {
+  env_.log->write(
+      log_level::info, "ready",
+      {{"listen", to_text(http_->listening_on())}, {"after_ms", milliseconds_of(env_.now() - started_)}});
+  notify_supervisor("READY=1");
+}
+
+void app::stop(std::string_view why) {
+  stopping_ = true;
+  notify_supervisor("STOPPING=1");
+  env_.log->write(
+      log_level::info, "stopping",
+      {{"signal", std::string(why)}, {"drain_timeout_ms", milliseconds_of(config_.drain_timeout)}});
+  const auto begun = env_.now();
+  const bool finished = loop_->stop(config_.drain_timeout);
+  if (!finished) env_.log->write(log_level::warning, "drain_cancelled", {{"service", "relay"}});
+  http_.reset();
+  env_.log->write(log_level::info, "stopped",
+                  {{"after_ms", milliseconds_of(env_.now() - begun)},
+                   {"published", std::to_string(counters_.value("settle_relay_published_total", {}))}});
+}
+
+// The migration state is what a store can say without touching anybody's data; it also notices a file that
+// a newer version has migrated meanwhile.
+std::string app::unanswered_by(database& store, bool is_broker) const try {
+  const auto state = is_broker ? sql::read_migration_state(store, migrations::sqlite_broker)
+                               : sql::read_migration_state(store, sql::service_migrations(store.speaks()));
+  if (state.applied == state.known) return {};
+  return fmt::format("{} is at schema version {}, this build needs {}", store.name(), state.applied,
+                     state.known);
+} catch (const std::exception& e) {
+  return e.what();
+}
+
+std::vector<std::string> app::reasons_not_ready() {
+  if (!opened_) return {"the stores are being opened"};
+  std::vector<std::string> reasons;
+  if (stopping_) reasons.emplace_back("the daemon is stopping");
+  const auto silence_max = config_.relay_lease_ttl + config_.relay_idle_poll + config_.busy_timeout;
+  if (const auto trouble = watched_->trouble(silence_max)) reasons.push_back(*trouble);
+  if (auto why = unanswered_by(*service_, false); !why.empty()) reasons.push_back(std::move(why));
+  if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
+  return reasons;
+}
+
+http_response app::readiness() {
+  const auto reasons = reasons_not_ready();
+  boost::json::object body{{"ready", reasons.empty()}};
+  if (!reasons.empty()) body["reasons"] = boost::json::array(reasons.begin(), reasons.end());
+  return {reasons.empty() ? 200 : 503, "application/json", boost::json::serialize(body) + "\n"};
+}
+
+http_response app::metrics_page() {
+  gauge_values gauges;
+  gauges[series_of("settle_build_info", {{"version", SETTLE_VERSION}})] = 1;
+  gauges["settle_start_time_seconds"] = std::chrono::duration<double>(started_.time_since_epoch()).count();
+  const auto read = [&](std::string_view store, auto&& from) {
+    bool answered = opened_;
+    try {
+      if (answered) from();
+    } catch (const std::exception& e) {
+      answered = false;
+      env_.log->write(log_level::warning, "scrape_failed",
+                      {{"store", std::string(store)}, {"error", e.what()}});
+    }
+    gauges[series_of("settle_store_up", {{"store", store}})] = answered ? 1 : 0;
+  };
+  read("service", [&] { read_service_gauges(*service_, gauges); });
+  read("broker", [&] { read_broker_gauges(*broker_file_, gauges); });
+  return {200, std::string(metrics_content_type), metrics_text(counters_.snapshot(), gauges)};
+}
+
+}  // namespace settle::daemon

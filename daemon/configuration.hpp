@@ -1,0 +1,37 @@
+// Every setting of settled. The struct holds the values and their defaults; option_table.cpp says what each
+// one means and what it may be. File, environment, flags and the reference page come from that table, so a
+// new setting is one field here and one row there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "settle/environment.hpp"
+#include "settle/relay.hpp"
+#include "settle/sqlite.hpp"
+
+namespace settle::daemon {
+
+struct configuration {
+  std::string data = "settle-data";
+  std::string listen = "127.0.0.1:8600";
+  log_level log = log_level::info;
+  duration drain_timeout = std::chrono::seconds(10);
+  duration busy_timeout = sqlite::options{}.busy_timeout;
+
+  std::int64_t relay_batch_max = static_cast<std::int64_t>(relay_options{}.batch_max);
+  std::int64_t relay_batch_bytes_max = static_cast<std::int64_t>(relay_options{}.batch_bytes_max);
+  duration relay_lease_ttl = relay_options{}.lease_ttl;
+  duration relay_idle_poll = relay_options{}.idle_poll;
+  std::string relay_source = {};
+
+  std::int64_t broker_partitions = sqlite::broker_options{}.partitions;
+  duration broker_lease_ttl = sqlite::broker_options{}.lease_ttl;
+
+  std::int64_t http_header_bytes_max = 8 * 1024;
+  std::int64_t http_body_bytes_max = 16 * 1024;
+  duration http_timeout = std::chrono::seconds(10);
+  std::int64_t http_connections_max = 64;
+};
+
+}  // namespace settle::daemon

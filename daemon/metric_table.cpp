@@ -1,0 +1,51 @@
+#include "daemon/metric_table.hpp"
+
+#include <array>
+
+namespace settle::daemon {
+namespace {
+
+constexpr auto counter = metric_type::counter;
+constexpr auto gauge = metric_type::gauge;
+
+// Sorted by name.
+constexpr std::array table{
+    metric{"settle_broker_group_lag_messages", gauge, "group, topic",
+           "Messages of a topic that a consumer group has not acknowledged."},
+    metric{"settle_broker_messages", gauge, "topic", "Messages stored in the embedded broker."},
+    metric{"settle_build_info", gauge, "version", "Always 1; the label says which version runs."},
+    metric{"settle_consumer_applied_total", counter, "consumer", "Messages whose handler ran and committed."},
+    metric{"settle_consumer_duplicates_total", counter, "consumer",
+           "Messages that were skipped because they had been applied before."},
+    metric{"settle_consumer_failures_total", counter, "consumer",
+           "Failed attempts at a message; it is tried again."},
+    metric{"settle_consumer_ignored_total", counter, "consumer",
+           "Messages of a type that the consumer has no handler for."},
+    metric{"settle_http_refused_connections_total", counter, "",
+           "Connections closed at once because http.connections_max were open."},
+    metric{"settle_http_requests_total", counter, "path, status",
+           "Answered HTTP requests; paths that are not served are counted as other."},
+    metric{"settle_outbox_oldest_pending_age_seconds", gauge, "",
+           "Age of the oldest committed event that the broker has not confirmed; 0 if there is none."},
+    metric{"settle_outbox_pending_events", gauge, "", "Committed events that the broker has not confirmed."},
+    metric{"settle_publish_skipped_total", counter, "topic",
+           "Events that were not published because their natural key had been published before."},
+    metric{"settle_relay_failures_total", counter, "fault",
+           "Batches that were not fully confirmed: fault is destination or message."},
+    metric{"settle_relay_ownership_lost_total", counter, "",
+           "Times that a relay found its part taken over by another."},
+    metric{"settle_relay_published_total", counter, "", "Events that the broker confirmed to a relay here."},
+    metric{"settle_relays_alive", gauge, "", "Relays, in any process, that share this outbox."},
+    metric{"settle_service_failures_total", counter, "service",
+           "Failed rounds of a background service; it goes on after a pause."},
+    metric{"settle_start_time_seconds", gauge, "", "When this process started, in seconds since 1970."},
+    metric{"settle_store_up", gauge, "store", "1 if the store answered this scrape, 0 if not."},
+};
+
+}  // namespace
+
+std::string_view to_string(metric_type type) { return type == counter ? "counter" : "gauge"; }
+
+std::span<const metric> all_metrics() { return table; }
+
+}  // namespace settle::daemon

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "daemon/option.hpp"
+
+namespace settle::daemon {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr std::int64_t kib = 1024;
+constexpr std::int64_t mib = 1024 * kib;
+
+constexpr bounds between(duration min, duration max) { return {min.count(), max.count()}; }
+constexpr bounds bytes_of_path{1, 4000};
+constexpr bounds bytes_of_name{0, 255};
+
+using config = configuration;
+
+constexpr std::array table{
+    option{"data", kind::text, &config::data, bytes_of_path, "",
+           "Folder of settle.db, broker.db and settled.lock. Created, readable by its owner only, if it is "
+           "not there; its parent must be. Not on a network filesystem."},
+    option{"listen",
+           kind::address,
+           &config::listen,
+           {},
+           "",
+           "Where HTTP is served. An IPv4 address or an IPv6 address in brackets, and a port; port 0 takes a "
+           "free one and the log says which. There is no authentication yet, so keep it on loopback."},
+    option{"log_level",
+           kind::level,
+           &config::log,
+           {},
+           "",
+           "The least important log line that is written. Lines go to standard error."},
+    option{"drain_timeout", kind::time, &config::drain_timeout, between(milliseconds(0), hours(1)), "",
+           "How long a stop waits for the batch under way. After it the batch is cancelled, which loses "
+           "nothing: it is sent again by whoever relays next."},
+    option{"busy_timeout", kind::time, &config::busy_timeout, between(milliseconds(1), minutes(10)), "",
+           "How long a write waits for other writers of the same file. Then it fails and is tried again."},
+
+    option{"relay.batch_max",
+           kind::count,
+           &config::relay_batch_max,
+           {1, 10'000},
+           "events",
+           "Events per batch: one read, one publish, one commit. More is faster and holds more memory."},
+    option{"relay.batch_bytes_max",
+           kind::bytes,
+           &config::relay_batch_bytes_max,
+           {1, 1024 * mib},
+           "",
+           "Payload bytes per batch. A single larger event still goes, alone."},
+    option{"relay.lease_ttl", kind::time, &config::relay_lease_ttl, between(milliseconds(50), hours(1)), "",
+           "How long a silent relay keeps its part of the outbox. Shorter is a faster take-over and more "
+           "renewals; it is never a question of correctness."},
+    option{"relay.idle_poll", kind::time, &config::relay_idle_poll, between(milliseconds(1), minutes(1)), "",
+           "How often to look for events without a wake-up. Commits wake the relay; this is the safety net."},
+    option{"relay.source", kind::text, &config::relay_source, bytes_of_name, "",
+           "The CloudEvents source of relayed messages. Empty: \"settle:\" and the database's own id. "
+           "Consumers deduplicate by source and id, so do not change it while events are under way."},
+
+    option{"broker.partitions",
+           kind::count,
+           &config::broker_partitions,
+           {1, 1024},
+           "partitions",
+           "Partitions of a topic that is used for the first time. Fixed for that topic from then on; it "
+           "bounds how many members of a group work on it at once."},
+    option{"broker.lease_ttl", kind::time, &config::broker_lease_ttl, between(milliseconds(50), hours(1)), "",
+           "How long a silent member of a group keeps its partitions."},
+
+    option{"http.header_bytes_max",
+           kind::bytes,
+           &config::http_header_bytes_max,
+           {256, mib},
+           "",
+           "Largest head of a request. More is answered with 431."},
+    option{"http.body_bytes_max",
+           kind::bytes,
+           &config::http_body_bytes_max,
+           {0, mib},
+           "",
+           "Largest body of a request. More is answered with 413."},
+    option{"http.timeout", kind::time, &config::http_timeout, between(milliseconds(10), minutes(10)), "",
+           "How long a client may take to send a request or to receive an answer. Also how long an idle "
+           "connection is kept."},
+    option{"http.connections_max",
+           kind::count,
+           &config::http_connections_max,
+           {1, 10'000},
+           "connections",
+           "Connections at once. Further ones are closed at once and counted."},
+};
+
+std::string spelled(std::string_view prefix, std::string_view name, char separator, bool upper) {
+  std::string out(prefix);
+  for (const char c : name) {
+    const bool separates = c == '.' || c == '_';
+    if (separates)
+      out += separator;
+    else
+      out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const option> all_options() { return table; }
+
+const option* find_option(std::string_view name) {
+  const auto found = std::ranges::find(table, name, &option::name);
+  return found == table.end() ? nullptr : &*found;
+}
+
+std::string environment_of(const option& of) { return spelled("SETTLE_", of.name, '_', true); }
+std::string flag_of(const option& of) { return spelled("--", of.name, '-', false); }
+
+}  // namespace settle::daemon

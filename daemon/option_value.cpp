@@ -1,0 +1,160 @@
+// Values as people write them: 10s, 4MiB, 500, 127.0.0.1:8600.
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "base/text.hpp"
+#include "daemon/address.hpp"
+#include "daemon/option.hpp"
+#include "settle/error.hpp"
+
+namespace settle::daemon {
+namespace {
+
+struct unit {
+  std::string_view name;
+  std::int64_t size;
+};
+
+// Largest first: that is how a value is shown.
+constexpr std::array time_units{unit{"d", 86'400'000'000}, unit{"h", 3'600'000'000}, unit{"m", 60'000'000},
+                                unit{"s", 1'000'000},      unit{"ms", 1'000},        unit{"us", 1}};
+constexpr std::array byte_units{unit{"GiB", 1 << 30}, unit{"MiB", 1 << 20}, unit{"KiB", 1 << 10},
+                                unit{"B", 1}};
+constexpr std::array levels{log_level::debug, log_level::info, log_level::warning, log_level::error};
+
+std::string grouped(std::int64_t number) {
+  auto out = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > 0; at -= 3)
+    out.insert(static_cast<std::size_t>(at), ",");
+  return out;
+}
+
+std::string with_unit(std::int64_t value, std::span<const unit> units) {
+  for (const auto& one : units)
+    if (value != 0 && value % one.size == 0) return fmt::format("{}{}", value / one.size, one.name);
+  return fmt::format("0{}", units.front().name == "d" ? "s" : "B");
+}
+
+std::string number_text(std::int64_t value, const option& of) {
+  if (of.type == kind::time) return with_unit(value, time_units);
+  if (of.type == kind::bytes) return with_unit(value, byte_units);
+  return grouped(value);
+}
+
+std::span<const unit> units_of(kind type) {
+  if (type == kind::time) return time_units;
+  if (type == kind::bytes) return byte_units;
+  return {};
+}
+
+// A whole number, then a unit. Bytes and counts may stand without one; a time may not, because
+// nobody agrees on which one it would be.
+std::optional<std::int64_t> parse_number(kind type, std::string_view text) {
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc() || number < 0) return std::nullopt;
+  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  if (suffix.empty()) return type == kind::time ? std::nullopt : std::optional(number);
+  for (const auto& one : units_of(type)) {
+    if (one.name != suffix) continue;
+    std::int64_t product = 0;
+    return __builtin_mul_overflow(number, one.size, &product) ? std::nullopt : std::optional(product);
+  }
+  return std::nullopt;
+}
+
+std::string example_of(kind type) {
+  switch (type) {
+    case kind::time:
+      return "a whole number and a unit (us, ms, s, m, h, d), such as 500ms or 10s";
+    case kind::bytes:
+      return "a whole number of bytes, or one with a unit (B, KiB, MiB, GiB), such as 4MiB";
+    default:
+      return "a whole number";
+  }
+}
+
+std::string got(const option& what, std::string_view text) {
+  return what.secret ? "" : fmt::format(", got '{}'", text);
+}
+
+std::optional<std::string> out_of_bounds(const option& what, std::string_view text, std::int64_t number) {
+  if (number >= what.allowed.min && number <= what.allowed.max) return std::nullopt;
+  return fmt::format("must be {}{}", allowed_text(what), got(what, text));
+}
+
+std::optional<std::string> check_text(const option& what, std::string_view text) {
+  if (what.type == kind::address)
+    return parse_address(text)
+               ? std::nullopt
+               : std::optional(fmt::format("must be {}{}", allowed_text(what), got(what, text)));
+  try {
+    check_name(text, {what.name, static_cast<std::size_t>(what.allowed.max), what.allowed.min == 0});
+  } catch (const error&) {
+    return fmt::format("must be {}", allowed_text(what));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> assign_level(log_level& to, const option& what, std::string_view text) {
+  for (const auto level : levels)
+    if (to_string(level) == text) {
+      to = level;
+      return std::nullopt;
+    }
+  return fmt::format("must be {}{}", allowed_text(what), got(what, text));
+}
+
+}  // namespace
+
+std::optional<std::string> assign(configuration& to, const option& what, std::string_view text) {
+  if (const auto* field = std::get_if<std::string configuration::*>(&what.where)) {
+    if (auto refused = check_text(what, text)) return refused;
+    to.** field = text;
+    return std::nullopt;
+  }
+  if (const auto* field = std::get_if<log_level configuration::*>(&what.where))
+    return assign_level(to.**field, what, text);
+  const auto number = parse_number(what.type, text);
+  if (!number) return fmt::format("must be {}{}", example_of(what.type), got(what, text));
+  if (auto refused = out_of_bounds(what, text, *number)) return refused;
+  if (const auto* field = std::get_if<duration configuration::*>(&what.where))
+    to.** field = duration(*number);
+  else
+    to.*std::get<std::int64_t configuration::*>(what.where) = *number;
+  return std::nullopt;
+}
+
+std::string shown(const configuration& from, const option& what) {
+  if (what.secret) return "(hidden)";
+  if (const auto* field = std::get_if<std::string configuration::*>(&what.where)) return from.**field;
+  if (const auto* field = std::get_if<log_level configuration::*>(&what.where))
+    return std::string(to_string(from.**field));
+  if (const auto* field = std::get_if<duration configuration::*>(&what.where))
+    return with_unit((from.**field).count(), time_units);
+  const auto number = from.*std::get<std::int64_t configuration::*>(what.where);
+  return what.type == kind::bytes ? with_unit(number, byte_units) : std::to_string(number);
+}
+
+bool is_quoted(const option& what) { return what.type != kind::count; }
+
+std::string allowed_text(const option& of) {
+  switch (of.type) {
+    case kind::level:
+      return "debug, info, warning or error";
+    case kind::address:
+      return "ADDRESS:PORT, such as 127.0.0.1:8600 or [::1]:8600";
+    case kind::text:
+      return fmt::format("text of {} to {} bytes without control characters", of.allowed.min,
+                         grouped(of.allowed.max));
+    default:
+      break;
+  }
+  return fmt::format("{} to {}{}{}", number_text(of.allowed.min, of), number_text(of.allowed.max, of),
+                     of.unit.empty() ? "" : " ", of.unit);
+}
+
+}  // namespace settle::daemon

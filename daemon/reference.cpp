@@ -1,0 +1,122 @@
+#include "daemon/reference.hpp"
+
+#include <fmt/format.h>
+
+#include "daemon/gauges.hpp"
+#include "daemon/metric_table.hpp"
+#include "daemon/option.hpp"
+
+namespace settle::daemon {
+namespace {
+
+constexpr std::string_view configuration_head = R"(# Configuration of settled
+
+<!-- Printed by `settled --print-config-reference`; a test compares. Change daemon/option_table.cpp instead. -->
+
+Started without arguments, `settled` needs no configuration. Each setting can be given in four places; the first
+of them that has it wins:
+
+1. a flag on the command line,
+2. an environment variable (an empty one counts as not set),
+3. the file that `--config FILE` or `SETTLE_CONFIG` names, in [TOML](https://toml.io),
+4. the default.
+
+`settled --print-config` shows the effective values and where each came from, in the form of such a file. Whatever is
+wrong is reported before anything is opened, with file and line, and the exit code is 2; an unknown key is answered
+with the nearest one that exists.
+
+Times are a whole number and a unit: `us`, `ms`, `s`, `m`, `h`, `d`. Sizes are a whole number of bytes, or one with
+`B`, `KiB`, `MiB` or `GiB`. In a file, times, sizes with a unit, addresses and texts stand in quotes, counts do not:
+
+```toml
+listen = "127.0.0.1:8600"
+drain_timeout = "10s"
+
+[relay]
+batch_max = 500
+batch_bytes_max = "4MiB"
+```
+)";
+
+constexpr std::string_view configuration_tail = R"(
+## Other flags
+
+| flag | |
+|---|---|
+| `--config FILE` | read this file; also `SETTLE_CONFIG` |
+| `--print-config` | print the effective values and where each came from, then end |
+| `--print-config-reference` | print this page, then end |
+| `--print-metrics-reference` | print [the metrics page](metrics.md), then end |
+| `--version`, `--help` | |
+
+## Exit codes
+
+| code | |
+|---|---|
+| 0 | stopped by SIGTERM or SIGINT; a batch that took longer than `drain_timeout` was cancelled and will be sent again |
+| 2 | bad configuration, a data folder or an address that cannot be used, a database of a newer version, or a second daemon on the same folder: the same start will fail again |
+| 3 | a store is unavailable, busy or full: the same start may succeed later |
+
+A second SIGTERM or SIGINT ends the process at once. Nothing is lost by that: it is a crash, and crashes are covered.
+)";
+
+constexpr std::string_view metrics_head = R"(# Metrics
+
+<!-- Printed by `settled --print-metrics-reference`; a test compares. Change daemon/metric_table.cpp instead. -->
+
+`settled` serves these at `GET /metrics` in the Prometheus text format. Counters count what happened in the process
+that is asked, since its start: a consumer that runs in your own program counts there, in `env.counters`, under the
+same names. Gauges are read from the stores when they are asked for, so they cover every process that shares the files.
+
+)";
+
+std::string section_of(const option& of) {
+  const auto dot = of.name.find('.');
+  return std::string(dot == std::string_view::npos ? std::string_view() : of.name.substr(0, dot));
+}
+
+std::string row_of(const option& of) {
+  const configuration defaults;
+  const auto fallback = shown(defaults, of);
+  return fmt::format("| `{}` | `{}` | `{}` | {} | {} | {}{} |\n", of.name, environment_of(of), flag_of(of),
+                     fallback.empty() ? "empty" : "`" + fallback + "`", allowed_text(of), of.meaning,
+                     of.secret ? " Secret: never shown." : "");
+}
+
+std::string labels_of(const metric& of) {
+  std::string out;
+  for (std::string_view rest = of.labels; !rest.empty();) {
+    const auto comma = rest.find(", ");
+    out += fmt::format("{}`{}`", out.empty() ? "" : ", ", rest.substr(0, comma));
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 2);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string configuration_reference() {
+  std::string page(configuration_head);
+  std::string section = "-";
+  for (const auto& one : all_options()) {
+    if (const auto here = section_of(one); here != section) {
+      section = here;
+      page += fmt::format("\n## {}\n\n", here.empty() ? "General" : fmt::format("Section `[{}]`", here));
+      page += "| key | environment | flag | default | allowed | meaning |\n|---|---|---|---|---|---|\n";
+    }
+    page += row_of(one);
+  }
+  return page.append(configuration_tail);
+}
+
+std::string metrics_reference() {
+  std::string page(metrics_head);
+  page += "| name | type | labels | meaning |\n|---|---|---|---|\n";
+  for (const auto& one : all_metrics())
+    page += fmt::format("| `{}` | {} | {} | {} |\n", one.name, to_string(one.type), labels_of(one), one.help);
+  page +=
+      fmt::format("\nAt most {} topics and {} pairs of group and topic are shown.\n", series_max, series_max);
+  return page;
+}
+
+}  // namespace settle::daemon

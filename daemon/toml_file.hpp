@@ -1,0 +1,20 @@
+// A TOML file as a flat list of dotted keys with their lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace settle::daemon {
+
+struct toml_entry {
+  std::string key;  // "relay.batch_max"
+  std::string text;
+  bool is_text = false;  // a string in the file; otherwise a whole number
+  std::size_t line = 0;
+};
+
+// Adds what it cannot read to `problems`, as "settled.toml:3: …". A file that cannot be read at all gives
+// no entries.
+std::vector<toml_entry> read_toml_file(const std::string& path, std::vector<std::string>& problems);
+
+}  // namespace settle::daemon

@@ -1,0 +1,142 @@
+#include "verify/records.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "queries/verify.hpp"
+
+namespace settle {
+namespace {
+
+struct emitted {
+  std::string id, topic, type, key;
+  bool published = false;
+};
+
+struct at_broker {
+  std::set<std::string> acknowledged, waiting;  // groups
+};
+
+struct records {
+  std::vector<emitted> events;
+  std::unordered_map<std::string, at_broker> broker;                    // by event id
+  std::map<std::string, std::set<std::string>> groups;                  // by topic
+  std::map<std::string, std::unordered_set<std::string>> applied;       // consumer → message ids
+  std::set<std::tuple<std::string, std::string, std::string>> handled;  // consumer, topic, type with a record
+};
+
+// Upstream first and downstream last, as in verify(): an event on the move is seen at least once.
+records read(const verify_input& input) {
+  records all;
+  for (auto* db : input.services) {
+    const auto rows = db->read().execute(queries::verify::read_outbox_events);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      all.events.push_back({rows[i][0].text(), rows[i][1].text(), rows[i][2].text(), rows[i][3].text(),
+                            rows[i][4].integer() != 0});
+  }
+  if (input.broker != nullptr) {
+    auto tx = input.broker->read();
+    const auto groups = tx.execute(queries::verify::read_broker_groups);
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      all.groups[groups[i][1].text()].insert(groups[i][0].text());
+    const auto rows = tx.execute(queries::verify::read_broker_messages);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      auto& entry = all.broker[rows[i][0].text()];
+      const auto& group = rows[i][2].text();
+      if (!group.empty()) (rows[i][3].integer() != 0 ? entry.acknowledged : entry.waiting).insert(group);
+    }
+  }
+  for (auto* db : input.services) {
+    const auto rows = db->read().execute(queries::verify::read_processed);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      all.applied[rows[i][0].text()].insert(rows[i][1].text());
+      all.handled.emplace(rows[i][0].text(), rows[i][2].text(), rows[i][3].text());
+    }
+  }
+  return all;
+}
+
+class records_judge {
+ public:
+  records_judge(const records& seen, const verify_input& input) : seen_(seen), input_(input) {}
+
+  verify_report report() {
+    report_.committed = static_cast<std::int64_t>(seen_.events.size());
+    for (const auto& one : seen_.events) judge(one);
+    report_.not_judged.emplace_back(
+        "without an effect log: effects that happened twice or without a commit, order, and commits without "
+        "an event");
+    note(gone_, "published events that the broker holds no more, and whose consumers keep no record of them");
+    note(strangers_, "acknowledged messages of consumers whose database was not given");
+    for (const auto& [topic, groups] : seen_.groups) consumers_.insert(groups.begin(), groups.end());
+    report_.consumers.assign(consumers_.begin(), consumers_.end());
+    return std::move(report_);
+  }
+
+ private:
+  void note(std::int64_t count, const char* what) {
+    if (count > 0) report_.not_judged.push_back(fmt::format("{} {}", count, what));
+  }
+
+  bool is_recorded(const emitted& what, const std::string& consumer) const {
+    const auto found = seen_.applied.find(consumer);
+    if (found == seen_.applied.end()) return false;
+    return found->second.contains(what.id) || found->second.contains(what.key + "-" + what.type);
+  }
+
+  void judge(const emitted& what) {
+    const auto at = seen_.broker.find(what.id);
+    if (at != seen_.broker.end()) ++report_.published;
+    const auto groups = seen_.groups.find(what.topic);
+    if (groups == seen_.groups.end()) return;
+    for (const auto& consumer : groups->second)
+      judge_for(what, consumer, at == seen_.broker.end() ? nullptr : &at->second);
+  }
+
+  void judge_for(const emitted& what, const std::string& consumer, const at_broker* at) {
+    ++report_.expected;
+    if (is_recorded(what, consumer)) {
+      ++report_.applied;
+    } else if (!what.published || (at != nullptr && at->waiting.contains(consumer))) {
+      ++report_.pending;
+    } else if (at == nullptr) {
+      ++gone_;
+    } else if (!seen_.applied.contains(consumer)) {
+      ++strangers_;
+    } else if (seen_.handled.contains({consumer, what.topic, what.type})) {
+      ++report_.lost;
+      if (report_.findings.size() < input_.examples_max)
+        report_.findings.push_back(
+            {"lost", consumer, what.id,
+             "acknowledged without a record, though this consumer records other events of its type"});
+    } else {
+      --report_.expected;  // a type that this consumer has no handler for
+    }
+  }
+
+  const records& seen_;
+  const verify_input& input_;
+  verify_report report_;
+  std::set<std::string> consumers_;
+  std::int64_t gone_ = 0;
+  std::int64_t strangers_ = 0;
+};
+
+}  // namespace
+
+verify_report verify_records(const verify_input& input) {
+  const auto seen = read(input);
+  auto report = records_judge(seen, input).report();
+  report.from_records = true;
+  if (input.broker == nullptr)
+    report.not_judged.emplace_back("everything after the outbox: the broker's file was not given");
+  return report;
+}
+
+}  // namespace settle

@@ -1,0 +1,41 @@
+# The installed package, used as others would use it. A build with sanitizers installs nothing.
+
+# Every public header compiles alone: a source file per header that includes nothing else.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
+     ${PROJECT_SOURCE_DIR}/include/*.hpp)
+set(header_sources "")
+foreach(header IN LISTS headers)
+  string(REPLACE "/" "_" name ${header})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/headers/${name}.cpp)
+  file(GENERATE OUTPUT ${source} CONTENT "#include \"${header}\"\n#include \"${header}\"  // and twice\n")
+  list(APPEND header_sources ${source})
+endforeach()
+add_library(header_tests OBJECT ${header_sources})
+target_link_libraries(header_tests PRIVATE settle_boost_json)
+target_compile_options(header_tests PRIVATE -O0 -g0 -Werror)
+
+set(here ${PROJECT_SOURCE_DIR}/tests/package)
+set(work ${CMAKE_CURRENT_BINARY_DIR}/package)
+set(prefix ${work}/prefix)
+set(compiler -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER})
+
+add_test(NAME package.exports COMMAND ${here}/check_exports $<TARGET_FILE:settle_shared> ${PROJECT_SOURCE_DIR})
+
+add_test(NAME package.install
+  COMMAND sh -c "rm -rf \"$2\" && \"$0\" --install \"$1\" --prefix \"$2\" && test -x \"$2/bin/settle\""
+          ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${prefix})
+set_tests_properties(package.install PROPERTIES FIXTURES_SETUP installed)
+
+add_test(NAME package.use_shared COMMAND ${here}/build_with_cmake ${prefix} ${work}/shared ${compiler})
+add_test(NAME package.use_static
+  COMMAND ${here}/build_with_cmake ${prefix} ${work}/static ${compiler} -DUSE_STATIC=ON)
+add_test(NAME package.use_pkg_config
+  COMMAND ${here}/build_with_pkg_config ${prefix} ${work}/pkg_config
+          ${CMAKE_CXX_COMPILER_LAUNCHER} ${CMAKE_CXX_COMPILER})
+add_test(NAME package.unknown_component_is_named
+  COMMAND ${here}/build_with_cmake ${prefix} ${work}/unknown ${compiler} -DEXTRA_COMPONENT=carrier_pigeon)
+set_tests_properties(package.unknown_component_is_named PROPERTIES
+  PASS_REGULAR_EXPRESSION "settle has no component 'carrier_pigeon'")
+set_tests_properties(
+  package.use_shared package.use_static package.use_pkg_config package.unknown_component_is_named
+  PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)

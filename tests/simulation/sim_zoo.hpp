@@ -1,0 +1,44 @@
+// The bugs that the simulation must find, by name. Programs without the zoo have none.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/zoo.hpp"
+
+namespace settle::sim {
+
+struct named_bug {
+  std::string_view name;
+  zoo::bug which;
+};
+
+inline constexpr named_bug findable_bugs[] = {
+    {"none", zoo::bug::none},
+    {"ack_before_commit", zoo::bug::ack_before_commit},
+    {"claim_kept_after_failed_handler", zoo::bug::claim_kept_after_failed_handler},
+    {"cursor_on_reusable_rowid", zoo::bug::cursor_on_reusable_rowid},
+    {"publish_before_durable", zoo::bug::publish_before_durable},
+    {"ack_lost_twice", zoo::bug::ack_lost_twice},
+};
+
+#ifdef SETTLE_ZOO
+inline bool set_bug(std::string_view name) {
+  for (const auto& one : findable_bugs)
+    if (one.name == name) {
+      zoo::present = one.which;
+      return true;
+    }
+  return false;
+}
+inline std::string bugs_here() {
+  std::string all = "there are:";
+  for (const auto& one : findable_bugs) all.append(" ").append(one.name);
+  return all;
+}
+#else
+inline bool set_bug(std::string_view) { return false; }
+inline std::string bugs_here() { return "use simulate_zoo"; }
+#endif
+
+}  // namespace settle::sim
