@@ -45,7 +45,17 @@ void place_holder::start() {
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_path().c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                    0644);
-  const int failed = ::posix_spawn(&pid_, "/proc/self/exe", &files, nullptr, arguments.data(), environ);
+  // SIGTERM is blocked from the first instruction on: it may come before the process is ready to wait for it.
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGINT);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  const int failed = ::posix_spawn(&pid_, "/proc/self/exe", &files, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(failed));
 }

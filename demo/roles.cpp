@@ -60,7 +60,8 @@ void create(const std::string& path, const char* schema) {
   tx.commit();
 }
 
-// SIGTERM is blocked before any thread starts, so that only the waiting below receives it.
+// SIGTERM is blocked before any thread starts (by whoever started us, too), so that only the waiting below
+// receives it.
 class termination {
  public:
   termination() {
