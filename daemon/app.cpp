@@ -35,6 +35,8 @@ relay_options relay_options_of(const configuration& config) {
   options.batch_bytes_max = static_cast<std::size_t>(config.relay_batch_bytes_max);
   options.lease_ttl = config.relay_lease_ttl;
   options.idle_poll = config.relay_idle_poll;
+  options.outbox_keep = config.relay_outbox_keep;
+  options.natural_key_keep = config.relay_natural_key_keep;
   return options;
 }
 
@@ -79,6 +81,8 @@ void app::open_stores() {
   of_broker.busy_timeout = config_.busy_timeout;
   of_broker.partitions = static_cast<int>(config_.broker_partitions);
   of_broker.lease_ttl = config_.broker_lease_ttl;
+  of_broker.keep = config_.broker_keep;
+  of_broker.bytes_max = config_.broker_bytes_max;
   broker_ = sqlite::open_broker(config_.data + "/broker.db", of_broker);
   broker_file_ = sqlite::open(config_.data + "/broker.db", of_file);
   relay_ = std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_));

@@ -24,9 +24,13 @@ struct configuration {
   duration relay_lease_ttl = relay_options{}.lease_ttl;
   duration relay_idle_poll = relay_options{}.idle_poll;
   std::string relay_source = {};
+  duration relay_outbox_keep = relay_options{}.outbox_keep;
+  duration relay_natural_key_keep = relay_options{}.natural_key_keep;
 
   std::int64_t broker_partitions = sqlite::broker_options{}.partitions;
   duration broker_lease_ttl = sqlite::broker_options{}.lease_ttl;
+  duration broker_keep = sqlite::broker_options{}.keep;
+  std::int64_t broker_bytes_max = sqlite::broker_options{}.bytes_max;
 
   std::int64_t http_header_bytes_max = 8 * 1024;
   std::int64_t http_body_bytes_max = 16 * 1024;

@@ -65,6 +65,14 @@ constexpr std::array table{
            "The CloudEvents source of relayed messages. Empty: \"settle:\" and the database's own id. "
            "Consumers deduplicate by source and id, so do not change it while events are under way."},
 
+    option{"relay.outbox_keep", kind::time, &config::relay_outbox_keep,
+           between(milliseconds(0), hours(24 * 365)), "",
+           "How long a published event stays readable in the outbox, counted from its commit."},
+    option{
+        "relay.natural_key_keep", kind::time, &config::relay_natural_key_keep,
+        between(milliseconds(0), hours(24 * 365)), "",
+        "How long publish_once() remembers that an event was published. Not shorter than relay.outbox_keep."},
+
     option{"broker.partitions",
            kind::count,
            &config::broker_partitions,
@@ -74,6 +82,18 @@ constexpr std::array table{
            "bounds how many members of a group work on it at once."},
     option{"broker.lease_ttl", kind::time, &config::broker_lease_ttl, between(milliseconds(50), hours(1)), "",
            "How long a silent member of a group keeps its partitions."},
+    option{
+        "broker.keep", kind::time, &config::broker_keep, between(milliseconds(0), hours(24 * 365)), "",
+        "How long a message is kept at least. It goes when it is older and every group that ever subscribed "
+        "to its topic has acknowledged it."},
+    option{
+        "broker.bytes_max",
+        kind::bytes,
+        &config::broker_bytes_max,
+        {mib, 1024 * 1024 * mib},
+        "",
+        "When the messages take more, publishing is refused: relays pause, nothing is lost, and they resume "
+        "when there is room again."},
 
     option{"http.header_bytes_max",
            kind::bytes,

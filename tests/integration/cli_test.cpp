@@ -116,6 +116,23 @@ void expect_json_error(const outcome& done, std::string_view code, bool retryabl
   EXPECT_FALSE(about.at("message").as_string().empty());
 }
 
+// Proves O12
+TEST_F(cli, restores_a_backup_and_publishes_again_what_it_holds) {
+  ASSERT_EQ(settle({"migrate"}).code, 0);
+  ASSERT_EQ(settle({"publish", "orders", "order.placed", "--key", "1"}).code, 0);
+  ASSERT_EQ(settle({"relay", "--once"}).code, 0);
+  const auto saved = settle({"backup", dir.file("monday")});
+  ASSERT_EQ(saved.code, 0) << saved.err;
+  EXPECT_EQ(settle({"backup", dir.file("monday")}).code, 2) << "it never overwrites";
+  EXPECT_EQ(settle({"restore", dir.file("monday")}).code, 2) << "the files exist";
+  fs::remove_all(data());
+  const auto restored = settle_json({"restore", dir.file("monday")});
+  EXPECT_EQ(restored.at("generation").as_int64(), 2);
+  EXPECT_EQ(settle_json({"status"}).at_pointer("/service/outbox/pending").as_int64(), 1);
+  EXPECT_EQ(settle({"relay", "--once"}).out, "published 1 event\n");
+  EXPECT_EQ(settle({"restore", dir.file("nothing")}).code, 2);
+}
+
 // Proves O1, O2, O8
 TEST_F(cli, takes_an_event_from_publish_to_tail) {
   EXPECT_EQ(settle({"migrate"}).code, 0);
