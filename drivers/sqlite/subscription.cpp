@@ -13,6 +13,7 @@ namespace {
 
 // A tag's partition number holds the topic's index in the subscription and the partition within it.
 constexpr std::uint32_t partition_bits = 16;
+constexpr std::uint32_t partition_mask = (1U << partition_bits) - 1;
 
 constexpr std::int64_t expire_when_idle = 100;  // messages per partition and renewal of the lease
 
@@ -94,11 +95,13 @@ fetched embedded_subscription::fetch(std::size_t messages_max) {
   fetched out;
   commit_acknowledged();
   refresh_if_due();
-  out.revoked = std::exchange(revoked_, {});
   std::vector<std::pair<std::uint32_t, int>> owned;
   for (std::uint32_t i = 0; i < topics_.size(); ++i)
     for (const auto& [partition, unused] : topics_[i].partitions) owned.emplace_back(i, partition);
-  if (owned.empty() || messages_max == 0) return out;
+  if (owned.empty() || messages_max == 0) {
+    out.revoked = std::exchange(revoked_, {});
+    return out;
+  }
   const auto fair = (messages_max + owned.size() - 1) / owned.size();
   ++turn_;
   auto tx = home_.file().read();
@@ -108,6 +111,12 @@ fetched embedded_subscription::fetch(std::size_t messages_max) {
     read_partition(tx, {index, partition, limit}, out);
   }
   sort_by_position(out.deliveries);
+  // Nothing is counted as delivered before all of it is read: a failed read must not leave a gap behind.
+  for (const auto& one : out.deliveries)
+    topics_[one.tag.partition >> partition_bits]
+        .partitions.at(static_cast<int>(one.tag.partition & partition_mask))
+        .tracker.delivered(one.tag.position);
+  out.revoked = std::exchange(revoked_, {});
   return out;
 }
 
@@ -123,7 +132,6 @@ void embedded_subscription::read_partition(transaction& tx, const part& of, fetc
                               topic.ownership->held().at(partition).epoch};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto position = rows[i][0].integer();
-    state.tracker.delivered(position);
     into.deliveries.push_back(
         {message_of(rows, i, topic.name), {tag_of(of.topic, partition), position}, fence});
   }
@@ -132,7 +140,7 @@ void embedded_subscription::read_partition(transaction& tx, const part& of, fetc
 void embedded_subscription::acknowledge(std::span<const delivery_tag> done) {
   for (const auto& tag : done) {
     auto& topic = topics_.at(tag.partition >> partition_bits);
-    const auto found = topic.partitions.find(static_cast<int>(tag.partition & ((1U << partition_bits) - 1)));
+    const auto found = topic.partitions.find(static_cast<int>(tag.partition & partition_mask));
     if (found != topic.partitions.end()) found->second.tracker.done(tag.position);
   }
   commit_acknowledged();

@@ -124,7 +124,8 @@ TEST_F(daemon, relays_what_a_library_process_commits_and_counts_it) {
   };
   EXPECT_TRUE(eventually([&] {
     page = get(running->port(), "/metrics").body;
-    return shows("settle_relay_published_total 3");
+    // The gauges and the counters of a page are not read at one moment.
+    return shows("settle_relay_published_total 3") && shows("settle_outbox_pending_events 0");
   })) << page;
   for (const auto* line :
        {"settle_broker_messages{topic=\"orders\"} 3", "settle_outbox_pending_events 0",
