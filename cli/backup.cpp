@@ -31,13 +31,17 @@ struct backup_arguments {
   std::string folder;
 };
 
+void make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    throw failure(errc::store_unavailable,
+                  fmt::format("cannot create the folder {}: {}", path, std::strerror(errno)));
+}
+
 void make_fresh_folder(const std::string& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored) && !fs::is_empty(path, ignored))
     throw failure(errc::invalid_argument, fmt::format("{} is not empty; name a new folder", path));
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    throw failure(errc::store_unavailable,
-                  fmt::format("cannot create the folder {}: {}", path, std::strerror(errno)));
+  make_folder(path);
 }
 
 int backup(const context& shared, const backup_arguments& wanted) {
@@ -58,6 +62,13 @@ int backup(const context& shared, const backup_arguments& wanted) {
   return exit_ok;
 }
 
+// The name of a copy under way; what an earlier, killed restore left there is removed.
+std::string fresh_part(const std::string& target) {
+  const auto part = target + ".restoring";
+  for (const auto* beside : {"", "-wal", "-shm", "-queue", "-journal"}) fs::remove(part + beside);
+  return part;
+}
+
 int restore(const context& shared, const backup_arguments& wanted) {
   const auto broker = wanted.folder + "/" + broker_copy;
   const auto service = wanted.folder + "/" + service_copy;
@@ -67,11 +78,16 @@ int restore(const context& shared, const backup_arguments& wanted) {
     if (fs::exists(target))
       throw failure(errc::invalid_argument,
                     fmt::format("{} exists; stop everything that uses it and move it away first", target));
-  if (shared.database.empty() || shared.broker.empty()) make_fresh_folder(shared.data);
-  sqlite::copy_online(broker, shared.broker_path());
-  sqlite::copy_online(service, shared.service_path());
-  sqlite::prepare_restored_broker(shared.broker_path());
-  const auto generation = sqlite::prepare_restored_service(shared.service_path());
+  if (shared.database.empty() || shared.broker.empty()) make_folder(shared.data);
+  // Under other names until both are ready: a restore that is killed can simply be repeated.
+  const auto broker_part = fresh_part(shared.broker_path());
+  const auto service_part = fresh_part(shared.service_path());
+  sqlite::copy_online(broker, broker_part);
+  sqlite::copy_online(service, service_part);
+  sqlite::prepare_restored_broker(broker_part);
+  const auto generation = sqlite::prepare_restored_service(service_part);
+  sqlite::put_in_place(broker_part, shared.broker_path());
+  sqlite::put_in_place(service_part, shared.service_path());
   if (shared.json)
     fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(shared.service_path())},
                                                     {"broker", safe_json_text(shared.broker_path())},

@@ -70,4 +70,21 @@ void prepare_restored_broker(const std::string& path) {
   tx.commit("restore.broker");
 }
 
+void put_in_place(const std::string& copy, const std::string& to) {
+  {
+    const auto only = open_handle({copy}, busy_ms);
+    // A renamed file would not find its log again: fold it in. Nobody else is there to commit meanwhile.
+    if (sqlite3_wal_checkpoint_v2(only.get(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
+        SQLITE_OK)
+      throw_last_error(only.get(), "folding in the log");
+  }
+  for (const auto* beside : {"-wal", "-shm", "-queue"}) std::filesystem::remove(copy + beside);
+  std::error_code failed;
+  std::filesystem::rename(copy, to, failed);
+  if (failed)
+    throw error(errc::store_unavailable,
+                fmt::format("cannot rename {} to {}: {}", copy, to, failed.message()));
+  sync_folder_of(to);
+}
+
 }  // namespace settle::inline v0::sqlite

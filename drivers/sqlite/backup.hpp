@@ -21,4 +21,8 @@ std::int64_t prepare_restored_service(const std::string& path);
 // remember from the lost file do not lock the new owners out.
 void prepare_restored_broker(const std::string& path);
 
+// Gives a prepared copy its final name. Only then does it look like a file to be used, so a restore that is
+// killed before leaves nothing behind that could be taken for one. Nobody may have the copy open.
+void put_in_place(const std::string& copy, const std::string& to);
+
 }  // namespace settle::inline v0::sqlite

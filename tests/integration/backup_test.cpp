@@ -80,6 +80,44 @@ TEST_F(backup, each_restore_raises_the_generation) {
   EXPECT_EQ(sqlite::prepare_restored_service(copies.file("orders.db")), 3);
 }
 
+// A restore may die anywhere: until the last step there is no file that could be taken for a restored one.
+// Proves O12
+TEST_F(backup, a_restored_file_appears_only_when_it_is_ready) {
+  {
+    order_world world(dir);
+    for (int i = 0; i < 5; ++i) world.place(i);
+    world.drain();
+  }
+  testing::explore({
+      .prepare = [&] { copies.clear(); },
+      .run =
+          [&](fault_points& faults) {
+            const auto part = copies.file("orders.db.restoring");
+            faults.reached("copy.before");
+            sqlite::copy_online(dir.file("orders.db"), part);
+            faults.reached("prepare.before");
+            sqlite::prepare_restored_service(part);
+            faults.reached("place.before");
+            sqlite::put_in_place(part, copies.file("orders.db"));
+            faults.reached("place.after");
+          },
+      .recover = [] {},
+      .check =
+          [&](const std::string& where) {
+            if (!std::filesystem::exists(copies.file("orders.db"))) {
+              EXPECT_EQ(where.find("place.after"), std::string::npos) << where;
+              EXPECT_NE(where, "undisturbed");
+              return;
+            }
+            const auto db = sqlite::open(copies.file("orders.db"));
+            EXPECT_EQ(db->read().execute("select generation from settle_identity")[0][0].integer(), 2)
+                << where;
+            EXPECT_EQ(db->read().execute("select max(position) from settle_shares")[0][0].integer(), 0)
+                << where;
+          },
+  });
+}
+
 TEST_F(backup, a_copy_is_of_one_moment_and_never_overwrites) {
   order_world world(dir);
   world.place(1);
