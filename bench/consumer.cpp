@@ -2,10 +2,9 @@
 // batches of the same size with plain SQLite.
 #include "harness.hpp"
 #include "raw_sqlite.hpp"
+#include "service.hpp"
 #include "settle/consume.hpp"
 #include "settle/ids.hpp"
-#include "settle/sqlite.hpp"
-#include "workload.hpp"
 
 namespace {
 
@@ -63,20 +62,11 @@ class raw_consumer {
   bench::raw_statement insert_ = db_.prepare(insert_shipment);
 };
 
-std::unique_ptr<settle::database> open_warehouse(const std::string& path) {
-  auto db = settle::sqlite::open(path);
-  settle::migrate(*db);
-  auto tx = db->begin();
-  tx.execute(shipments);
-  tx.commit();
-  return db;
-}
-
 void run(const bench::options& opts) {
   const std::string folder = opts.folder;
   const std::int64_t messages = batch * (opts.quick ? 10 : 48);
-  const auto warehouse = open_warehouse(folder + "/warehouse.db");
-  open_warehouse(folder + "/raw.db").reset();
+  const auto warehouse = bench::open_service(folder + "/warehouse.db", shipments);
+  bench::open_service(folder + "/raw.db", shipments).reset();
   const auto broker = settle::sqlite::open_broker(folder + "/broker.db");
   settle::consumer consumer(*warehouse, *broker, {.name = "warehouse"});
   consumer.on(bench::topic, bench::type, [](const settle::message& m, settle::transaction& tx) {
@@ -88,23 +78,14 @@ void run(const bench::options& opts) {
       opts.quick ? 1 : 27,
       [&] {
         fill_broker(broker->publishing(), messages);
-        return bench::measure(messages, [&] {
-          while (consumer.run_once()) {
-          }
-        });
+        return bench::measure(messages, [&] { bench::drain(consumer); });
       },
       [&] { return bench::measure(messages, [&] { raw.insert(messages); }); });
 
-  bench::report r;
+  auto r = bench::compare(turns, target);
   r.name = "consumer";
   r.what = "claim and one insert per message, batches of 64; raw: the same two rows inserted";
   r.unit = "messages/s";
-  r.ours = bench::median_rate(turns.ours);
-  r.raw = bench::median_rate(turns.raw);
-  r.ratio = bench::median_ratio(turns);
-  r.target = "ratio >= 0.5";
-  r.reached = *r.ratio >= target;
-  bench::add_costs(r, turns);
   bench::write(opts, {r});
 }
 

@@ -4,28 +4,17 @@
 
 #include "harness.hpp"
 #include "raw_sqlite.hpp"
+#include "service.hpp"
 #include "settle/ids.hpp"
-#include "settle/publish.hpp"
-#include "settle/sqlite.hpp"
-#include "workload.hpp"
 
 namespace {
 
 constexpr const char* orders = "create table orders (id text primary key, total_cents integer not null)";
 constexpr const char* insert_order = "insert into orders (id, total_cents) values ($1, $2)";
 
-std::unique_ptr<settle::database> open_shop(const std::string& path) {
-  auto db = settle::sqlite::open(path);
-  settle::migrate(*db);
-  auto tx = db->begin();
-  tx.execute(orders);
-  tx.commit();
-  return db;
-}
-
 class shop {
  public:
-  explicit shop(const std::string& path) : db_(open_shop(path)) {}
+  explicit shop(const std::string& path) : db_(bench::open_service(path, orders)) {}
 
   void place_order(bool with_event) {
     const auto id = "order-" + std::to_string(++number_);
@@ -64,23 +53,13 @@ class raw_shop {
   std::int64_t number_ = 0;
 };
 
-bench::report compare(const bench::comparison& turns) {
-  bench::report r;
-  r.unit = "commits/s";
-  r.ours = bench::median_rate(turns.ours);
-  r.raw = bench::median_rate(turns.raw);
-  r.ratio = bench::median_ratio(turns);
-  bench::add_costs(r, turns);
-  return r;
-}
-
 void run(const bench::options& opts) {
   const std::string folder = opts.folder;
   const int rounds = opts.quick ? 1 : 61;
   const std::int64_t orders_each = opts.quick ? 20 : 25;
   shop with_events(folder + "/events.db");
   shop rows_alone(folder + "/rows.db");
-  open_shop(folder + "/raw.db").reset();
+  bench::open_service(folder + "/raw.db", orders).reset();
   raw_shop raw(folder + "/raw.db");
   const auto repeat = [&](auto&& one) {
     return bench::measure(orders_each, [&] {
@@ -89,12 +68,15 @@ void run(const bench::options& opts) {
   };
   const auto ours = [&] { return repeat([&] { with_events.place_order(true); }); };
 
-  auto both = compare(bench::take_turns(rounds, ours, [&] { return repeat([&] { raw.place_order(); }); }));
+  auto both =
+      bench::compare(bench::take_turns(rounds, ours, [&] { return repeat([&] { raw.place_order(); }); }));
   both.name = "emit";
+  both.unit = "commits/s";
   both.what = "a row and its event in one transaction, one client; raw: the same two inserts";
-  auto alone = compare(
+  auto alone = bench::compare(
       bench::take_turns(rounds, ours, [&] { return repeat([&] { rows_alone.place_order(false); }); }));
   alone.name = "emit_vs_row_alone";
+  alone.unit = both.unit;
   alone.what = "the same; raw: Settle's transaction with the row alone, so the ratio is the event's price";
   bench::write(opts, {both, alone});
 }

@@ -9,6 +9,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -62,6 +63,40 @@ boost::json::object to_json(const report& r) {
           {"target", r.target.empty() ? boost::json::value() : boost::json::value(r.target)},
           {"pass", r.reached ? boost::json::value(*r.reached) : boost::json::value()},
           {"counters", std::move(counters)}};
+}
+
+double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
+
+double median_rate(const std::vector<slice>& slices) {
+  std::vector<double> rates;
+  for (const auto& one : slices) rates.push_back(one.rate());
+  return median(std::move(rates));
+}
+
+// Ours / raw of each round.
+double median_ratio(const comparison& of) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < of.ours.size(); ++i) ratios.push_back(of.ours[i].rate() / of.raw[i].rate());
+  return median(std::move(ratios));
+}
+
+void add_costs(report& to, const comparison& of) {
+  const auto add = [&](const std::string& whose, const std::vector<slice>& slices) {
+    slice sum;
+    for (const auto& one : slices) {
+      sum.units += one.units;
+      sum.cpu_seconds += one.cpu_seconds;
+      sum.io = sum.io + one.io;
+    }
+    const auto each = [&](double total) { return total / static_cast<double>(sum.units); };
+    to.counters.push_back({whose + "_commits_per_unit", each(static_cast<double>(sum.io.commits))});
+    to.counters.push_back({whose + "_syncs_per_unit", each(static_cast<double>(sum.io.syncs))});
+    to.counters.push_back(
+        {whose + "_bytes_written_per_unit", each(static_cast<double>(sum.io.bytes_written))});
+    to.counters.push_back({whose + "_cpu_us_per_unit", each(sum.cpu_seconds * 1e6)});
+  };
+  add("ours", of.ours);
+  add("raw", of.raw);
 }
 
 }  // namespace
@@ -118,37 +153,19 @@ double percentile(std::vector<double> values, double share) {
   return values[std::clamp<std::size_t>(at, 1, values.size()) - 1];
 }
 
-double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
-
-double median_rate(const std::vector<slice>& slices) {
-  std::vector<double> rates;
-  for (const auto& one : slices) rates.push_back(one.rate());
-  return median(std::move(rates));
-}
-
-double median_ratio(const comparison& of) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < of.ours.size(); ++i) ratios.push_back(of.ours[i].rate() / of.raw[i].rate());
-  return median(std::move(ratios));
-}
-
-void add_costs(report& to, const comparison& of) {
-  const auto add = [&](const std::string& whose, const std::vector<slice>& slices) {
-    slice sum;
-    for (const auto& one : slices) {
-      sum.units += one.units;
-      sum.cpu_seconds += one.cpu_seconds;
-      sum.io = sum.io + one.io;
-    }
-    const auto each = [&](double total) { return total / static_cast<double>(sum.units); };
-    to.counters.push_back({whose + "_commits_per_unit", each(static_cast<double>(sum.io.commits))});
-    to.counters.push_back({whose + "_syncs_per_unit", each(static_cast<double>(sum.io.syncs))});
-    to.counters.push_back(
-        {whose + "_bytes_written_per_unit", each(static_cast<double>(sum.io.bytes_written))});
-    to.counters.push_back({whose + "_cpu_us_per_unit", each(sum.cpu_seconds * 1e6)});
-  };
-  add("ours", of.ours);
-  add("raw", of.raw);
+report compare(const comparison& turns, std::optional<double> target) {
+  report r;
+  r.ours = median_rate(turns.ours);
+  r.raw = median_rate(turns.raw);
+  r.ratio = median_ratio(turns);
+  if (target) {
+    std::ostringstream text;
+    text << "ratio >= " << *target;
+    r.target = text.str();
+    r.reached = *r.ratio >= *target;
+  }
+  add_costs(r, turns);
+  return r;
 }
 
 void write(const options& opts, const std::vector<report>& reports) {

@@ -47,10 +47,7 @@ struct comparison {
 // One slice of each per round, the first one alternating; one more round before to warm up.
 comparison take_turns(int rounds, const std::function<slice()>& ours, const std::function<slice()>& raw);
 
-double median(std::vector<double> values);
 double percentile(std::vector<double> values, double share);  // share: 0.5, 0.99, …
-double median_rate(const std::vector<slice>& slices);
-double median_ratio(const comparison& of);  // ours / raw of each round
 
 struct counter {
   std::string name;
@@ -70,8 +67,9 @@ struct report {
   std::vector<counter> counters;
 };
 
-// Counters per unit: commits, syncs, bytes, processor time, of ours and of raw.
-void add_costs(report& to, const comparison& of);
+// Rates, their ratio, and per unit the commits, syncs, bytes and processor time of each. Who asks adds name,
+// text and unit. A target is the ratio to be reached.
+report compare(const comparison& turns, std::optional<double> target = std::nullopt);
 
 void write(const options& opts, const std::vector<report>& reports);
 

@@ -10,11 +10,8 @@
 #include "harness.hpp"
 #include "processes.hpp"
 #include "raw_sqlite.hpp"
+#include "service.hpp"
 #include "settle/consume.hpp"
-#include "settle/publish.hpp"
-#include "settle/relay.hpp"
-#include "settle/sqlite.hpp"
-#include "workload.hpp"
 
 namespace {
 
@@ -36,11 +33,8 @@ struct files {
 void create(const files& at) {
   std::filesystem::create_directories(at.folder);
   settle::migrate(*at.outbox());
-  const auto warehouse = at.warehouse();
-  settle::migrate(*warehouse);
-  auto tx = warehouse->begin();
-  tx.execute("create table shipments (id integer primary key, order_id text not null)");
-  tx.commit();
+  bench::open_service(at.folder + "/warehouse.db",
+                      "create table shipments (id integer primary key, order_id text not null)");
   at.broker();
 }
 

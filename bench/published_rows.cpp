@@ -1,10 +1,7 @@
 // Costs are flat: the relay on an outbox that holds a million published events, against an empty one. The
 // destination confirms everything at once, so that only the outbox is measured.
 #include "harness.hpp"
-#include "settle/publish.hpp"
-#include "settle/relay.hpp"
-#include "settle/sqlite.hpp"
-#include "workload.hpp"
+#include "service.hpp"
 
 namespace {
 
@@ -17,37 +14,23 @@ class confirms_everything final : public settle::publisher {
   }
 };
 
-void fill(settle::database& db, std::int64_t events) {
-  for (std::int64_t done = 0; done < events;) {
-    auto tx = db.begin();
-    for (std::int64_t n = 0; n < 5000 && done < events; ++n, ++done)
-      settle::publish(tx, bench::event_of(done));
-    tx.commit();
-  }
-}
-
 class outbox {
  public:
   explicit outbox(const std::string& path) : db_(settle::sqlite::open(path)) { settle::migrate(*db_); }
 
   void publish_before(std::int64_t events) {
-    fill(*db_, events);
+    bench::fill_outbox(*db_, events);
     settle::relay fast(*db_, nowhere_, {.batch_max = 10'000});
-    drain(fast);
+    bench::drain(fast);
     fast.leave();
   }
 
   bench::slice relay_some(std::int64_t events) {
-    fill(*db_, events);
-    return bench::measure(events, [&] { drain(relay_); });
+    bench::fill_outbox(*db_, events);
+    return bench::measure(events, [&] { bench::drain(relay_); });
   }
 
  private:
-  static void drain(settle::relay& relay) {
-    while (relay.run_once()) {
-    }
-  }
-
   std::unique_ptr<settle::database> db_;
   confirms_everything nowhere_;
   settle::relay relay_{*db_, nowhere_};
@@ -62,16 +45,10 @@ void run(const bench::options& opts) {
   const auto turns = bench::take_turns(
       opts.quick ? 1 : 11, [&] { return full.relay_some(events); }, [&] { return empty.relay_some(events); });
 
-  bench::report r;
+  auto r = bench::compare(turns, target);
   r.name = "relay_million_published";
   r.what = "relay with 1,000,000 published events in the outbox; raw: the same on an empty outbox";
   r.unit = "events/s";
-  r.ours = bench::median_rate(turns.ours);
-  r.raw = bench::median_rate(turns.raw);
-  r.ratio = bench::median_ratio(turns);
-  r.target = "ratio >= 0.8";
-  r.reached = *r.ratio >= target;
-  bench::add_costs(r, turns);
   r.counters.push_back({"published_before", static_cast<double>(published)});
   bench::write(opts, {r});
 }

@@ -1,31 +1,13 @@
 // The relay: from the outbox to the embedded broker, against batched inserts of the same rows into the same
 // table with plain SQLite.
-#include "settle/relay.hpp"
-
 #include "harness.hpp"
 #include "raw_sqlite.hpp"
-#include "settle/publish.hpp"
-#include "settle/sqlite.hpp"
-#include "workload.hpp"
+#include "service.hpp"
 
 namespace {
 
 constexpr std::int64_t batch = 500;  // relay_options::batch_max
 constexpr double target = 0.5;
-
-void fill_outbox(settle::database& db, std::int64_t events) {
-  for (std::int64_t done = 0; done < events;) {
-    auto tx = db.begin();
-    for (std::int64_t n = 0; n < 1000 && done < events; ++n, ++done)
-      settle::publish(tx, bench::event_of(done));
-    tx.commit();
-  }
-}
-
-void drain(settle::relay& relay) {
-  while (relay.run_once()) {
-  }
-}
 
 class raw_broker {
  public:
@@ -82,21 +64,15 @@ void run(const bench::options& opts) {
   const auto turns = bench::take_turns(
       opts.quick ? 1 : 21,
       [&] {
-        fill_outbox(*outbox, events);
-        return bench::measure(events, [&] { drain(relay); });
+        bench::fill_outbox(*outbox, events);
+        return bench::measure(events, [&] { bench::drain(relay); });
       },
       [&] { return bench::measure(events, [&] { raw.insert(events); }); });
 
-  bench::report r;
+  auto r = bench::compare(turns, target);
   r.name = "relay";
   r.what = "outbox to embedded broker, batches of 500; raw: the same rows inserted into the broker's table";
   r.unit = "events/s";
-  r.ours = bench::median_rate(turns.ours);
-  r.raw = bench::median_rate(turns.raw);
-  r.ratio = bench::median_ratio(turns);
-  r.target = "ratio >= 0.5";
-  r.reached = *r.ratio >= target;
-  bench::add_costs(r, turns);
   bench::write(opts, {r});
 }
 

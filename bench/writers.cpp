@@ -6,9 +6,7 @@
 #include "harness.hpp"
 #include "processes.hpp"
 #include "raw_sqlite.hpp"
-#include "settle/publish.hpp"
-#include "settle/sqlite.hpp"
-#include "workload.hpp"
+#include "service.hpp"
 
 namespace {
 
@@ -22,15 +20,9 @@ constexpr std::size_t count_of(std::size_t writer) { return 2 + 2 * writer; }
 constexpr std::size_t wait_of(std::size_t writer) { return 3 + 2 * writer; }
 constexpr std::size_t numbers = 2 + 2 * writers;
 
+constexpr const char* notes =
+    "create table notes (id integer primary key, writer integer not null, note text not null)";
 constexpr const char* insert_note = "insert into notes (writer, note) values ($1, $2)";
-
-void create(const std::string& path) {
-  const auto db = settle::sqlite::open(path);
-  settle::migrate(*db);
-  auto tx = db->begin();
-  tx.execute("create table notes (id integer primary key, writer integer not null, note text not null)");
-  tx.commit();
-}
 
 // `write` waits for its turn, calls what it is given once it has the turn, and commits.
 template <class Write>
@@ -114,8 +106,7 @@ void add_counters(bench::report& to, const std::string& whose, const outcome& of
 
 void run(const bench::options& opts) {
   const std::int64_t for_ms = opts.quick ? 200 : 1'000;
-  create(opts.folder / "ours.db");
-  create(opts.folder / "raw.db");
+  for (const auto* file : {"ours.db", "raw.db"}) bench::open_service(opts.folder / file, notes);
   outcome ours;
   outcome raw;
   for (int round = 0; round < (opts.quick ? 1 : 3); ++round) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "queries/broker.hpp"
 #include "queries/cli.hpp"
 
 namespace settle::cli {
@@ -22,7 +23,15 @@ std::map<std::int64_t, waiting_events> read_waiting(transaction& tx, std::int64_
   return found;
 }
 
-std::int64_t total_of(transaction& tx) { return tx.execute(queries::cli::read_outbox_total)[0][0].integer(); }
+struct numbers {
+  std::int64_t highest = 0;
+  std::int64_t skipped = 0;
+};
+
+numbers numbers_of(transaction& tx) {
+  const auto row = tx.execute(queries::cli::read_outbox_total);
+  return {row[0][0].integer(), row[0][1].integer()};
+}
 
 // A share whose events have all gone is not blocked, whatever it failed at before.
 std::vector<blocked_share> blocked_of(transaction& tx,
@@ -44,14 +53,14 @@ service_status read_service_status(database& service) {
   const auto now = service.env().now();
   service_status status;
   status.file = service.name();
-  const auto total = total_of(tx);
-  const auto waiting = read_waiting(tx, total);
+  const auto used = numbers_of(tx);
+  const auto waiting = read_waiting(tx, used.highest);
   for (const auto& [share, events] : waiting) {
     status.pending += events.count;
     status.oldest_pending_age =
         std::max(status.oldest_pending_age.value_or(duration::zero()), now - events.oldest);
   }
-  status.published = total - status.pending;
+  status.published = used.highest - used.skipped - status.pending;
   status.blocked = blocked_of(tx, waiting);
   const auto relays = tx.execute(queries::cli::count_relays, {now});
   status.relays_alive = relays[0][0].integer();
@@ -69,7 +78,8 @@ broker_status read_broker_status(database& broker) {
   const auto topics = tx.execute(queries::cli::read_topics);
   for (std::size_t i = 0; i < topics.size(); ++i)
     status.topics.push_back({topics[i][1].text(), topics[i][3].integer(), topics[i][2].integer()});
-  const auto groups = tx.execute(queries::cli::read_groups, {broker.env().now()});
+  constexpr std::int64_t all = -1;
+  const auto groups = tx.execute(queries::broker::read_groups, {broker.env().now(), all});
   for (std::size_t i = 0; i < groups.size(); ++i)
     status.groups.push_back(
         {groups[i][0].text(), groups[i][1].text(), groups[i][3].integer(), groups[i][2].integer()});
@@ -78,7 +88,7 @@ broker_status read_broker_status(database& broker) {
 
 std::int64_t read_outbox_total(database& service) {
   auto tx = service.read();
-  return total_of(tx);
+  return numbers_of(tx).highest;
 }
 
 std::int64_t count_waiting(database& service, std::int64_t upto) {
@@ -90,7 +100,7 @@ std::int64_t count_waiting(database& service, std::int64_t upto) {
 
 std::vector<blocked_share> read_blocked(database& service) {
   auto tx = service.read();
-  return blocked_of(tx, read_waiting(tx, total_of(tx)));
+  return blocked_of(tx, read_waiting(tx, numbers_of(tx).highest));
 }
 
 }  // namespace settle::cli

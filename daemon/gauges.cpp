@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "daemon/metrics_text.hpp"
+#include "base/series.hpp"
+#include "queries/broker.hpp"
 #include "queries/daemon.hpp"
 
 namespace settle::daemon {
@@ -26,11 +27,11 @@ void read_broker_gauges(database& broker, gauge_values& into) {
   for (std::size_t i = 0; i < topics.size(); ++i)
     into[series_of("settle_broker_messages", {{"topic", topics[i][0].text()}})] =
         static_cast<double>(topics[i][1].integer());
-  const auto groups = tx.execute(queries::daemon::read_group_lag, {series_max});
+  const auto groups = tx.execute(queries::broker::read_groups, {broker.env().now(), series_max});
   for (std::size_t i = 0; i < groups.size(); ++i)
     into[series_of("settle_broker_group_lag_messages",
                    {{"group", groups[i][0].text()}, {"topic", groups[i][1].text()}})] =
-        static_cast<double>(groups[i][2].integer());
+        static_cast<double>(groups[i][3].integer());
 }
 
 }  // namespace settle::daemon

@@ -15,6 +15,8 @@ constexpr std::array table{
     metric{"settle_broker_messages", gauge, "topic", "Messages stored in the embedded broker."},
     metric{"settle_build_info", gauge, "version", "Always 1; the label says which version runs."},
     metric{"settle_consumer_applied_total", counter, "consumer", "Messages whose handler ran and committed."},
+    metric{"settle_consumer_beyond_horizon_total", counter, "consumer",
+           "Messages that were not run because their deduplication record may have expired."},
     metric{"settle_consumer_duplicates_total", counter, "consumer",
            "Messages that were skipped because they had been applied before."},
     metric{"settle_consumer_failures_total", counter, "consumer",

@@ -9,18 +9,6 @@
 namespace settle::daemon {
 namespace {
 
-std::string escaped(std::string_view value) {
-  std::string out;
-  for (const char c : value) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string header_of(std::string_view family) {
   const auto known = std::ranges::find(all_metrics(), family, &metric::name);
   if (known == all_metrics().end()) return fmt::format("# TYPE {} untyped\n", family);
@@ -28,16 +16,6 @@ std::string header_of(std::string_view family) {
 }
 
 }  // namespace
-
-std::string series_of(std::string_view name, const label_values& labels) {
-  std::string out(name);
-  char separator = '{';
-  for (const auto& [label, value] : labels) {
-    out += fmt::format("{}{}=\"{}\"", separator, label, escaped(value));
-    separator = ',';
-  }
-  return labels.empty() ? out : out + '}';
-}
 
 std::string metrics_text(const std::map<std::string, std::int64_t>& counters,
                          const std::map<std::string, double>& gauges) {

@@ -56,6 +56,13 @@ std::int64_t prepare_restored_service(const std::string& path) {
   auto tx = db->begin();
   tx.execute(queries::broker::rewind_outbox);
   tx.execute(queries::broker::forget_members);
+  // Consumers know events by their numbers long after their records are gone. Numbers that were used after
+  // the backup must not come again, also if the same backup is restored twice: go on from the time.
+  constexpr std::int64_t numbers_per_second = std::int64_t{1} << 20;
+  const auto seconds = tx.env().now().time_since_epoch() / std::chrono::seconds(1);
+  tx.execute(queries::broker::make_outbox_counter);
+  tx.execute(queries::broker::skip_numbers, {seconds * numbers_per_second});
+  tx.execute(queries::broker::set_outbox_number, {seconds * numbers_per_second});
   const auto raised = tx.execute(queries::broker::raise_generation);
   tx.commit("restore.service");
   return raised[0][0].integer();

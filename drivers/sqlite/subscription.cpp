@@ -146,6 +146,15 @@ void embedded_subscription::acknowledge(std::span<const delivery_tag> done) {
   commit_acknowledged();
 }
 
+std::vector<settled_partition> embedded_subscription::settled() const {
+  std::vector<settled_partition> all;
+  for (std::uint32_t i = 0; i < topics_.size(); ++i)
+    for (const auto& [partition, state] : topics_[i].partitions)
+      all.push_back({tag_of(i, partition), fmt::format("{}/{}", topics_[i].name, partition),
+                     state.tracker.committed_through()});
+  return all;
+}
+
 // Positions move in one transaction per topic. What fails here is tried again by the next call:
 // the trackers remember.
 void embedded_subscription::commit_acknowledged() {

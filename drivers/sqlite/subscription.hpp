@@ -19,6 +19,7 @@ class embedded_subscription final : public subscription {
 
   fetched fetch(std::size_t messages_max) override;
   void acknowledge(std::span<const delivery_tag> done) override;
+  std::vector<settled_partition> settled() const override;
   void leave() noexcept override;
   wakeup& arrivals() override { return *arrivals_; }
 

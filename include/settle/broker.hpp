@@ -19,7 +19,9 @@
 namespace settle::inline v0 {
 
 // A CloudEvents 1.0 message. `extensions` hold everything beyond the named attributes:
-// correlationid, causationid, traceparent, tracestate, sequence, and the publisher's own headers.
+// correlationid, causationid, traceparent, tracestate, and the publisher's own headers; from relays also
+// sequence, a number that grows with every event of its database, and settledatabase if `source` does not
+// name that database.
 struct message {
   std::string id;      // the event id; with `source` it identifies the event
   std::string source;  // which database it was committed in
@@ -85,6 +87,13 @@ struct fetched {
   std::vector<std::uint32_t> revoked;  // partitions that are not ours any more: forget their deliveries
 };
 
+// How far a partition is done for good.
+struct settled_partition {
+  std::uint32_t partition = 0;  // as in delivery_tag
+  std::string log;              // its name: the same for every member, and after a restart
+  std::int64_t position = 0;    // nothing at or below it is delivered again
+};
+
 // One member of a consumer group. Used by one thread at a time.
 class subscription {
  public:
@@ -98,6 +107,10 @@ class subscription {
   // over what is acknowledged without a gap. Call it after the effects are committed. Partitions that
   // turn out to be lost are reported by the next fetch().
   virtual void acknowledge(std::span<const delivery_tag> done) = 0;
+
+  // Of every partition held, how far its acknowledgements are durable. Deduplication records are kept
+  // until then.
+  virtual std::vector<settled_partition> settled() const = 0;
 
   // Gives everything back at once, so that others need not wait for a lease to end.
   virtual void leave() noexcept = 0;

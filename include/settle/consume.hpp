@@ -58,17 +58,22 @@ struct consumer_options {
   // Pause after the n-th failure of a message: n² times this, at most retry_wait_max.
   duration retry_wait = std::chrono::milliseconds(100);
   duration retry_wait_max = std::chrono::seconds(30);
+  // How long the records that recognise copies are kept at least; they stay until the broker is done with
+  // their messages. A copy that comes later still is recognised by its number and does not run, it is only
+  // counted as beyond_horizon. Longer costs disk space: about 200 bytes per message.
+  duration dedup_keep = std::chrono::hours(24);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);
 };
 
 // What a consumer has done since it was made.
 struct consumer_counts {
-  std::int64_t applied = 0;     // handlers run and committed
-  std::int64_t duplicates = 0;  // deliveries skipped because their key was already applied
-  std::int64_t ignored = 0;     // messages of a type without a handler
-  std::int64_t failures = 0;    // attempts that failed alone
-  std::size_t held = 0;         // messages waiting after a failure, now
+  std::int64_t applied = 0;         // handlers run and committed
+  std::int64_t duplicates = 0;      // deliveries skipped because their key was already applied
+  std::int64_t beyond_horizon = 0;  // deliveries not run because their record may have expired
+  std::int64_t ignored = 0;         // messages of a type without a handler
+  std::int64_t failures = 0;        // attempts that failed alone
+  std::size_t held = 0;             // messages waiting after a failure, now
 };
 
 class consumer final : public service {

@@ -4,9 +4,8 @@
 
 #include <chrono>
 #include <random>
-#include <string>
 
-#include "base/time_text.hpp"
+#include "base/log_line.hpp"
 #include "settle/ids.hpp"
 #include "settle/metrics.hpp"
 
@@ -37,30 +36,11 @@ class real_random final : public random_source {
   }
 };
 
-// One line per record, written in one call so that lines of several processes do not mix.
 class stderr_log final : public log_sink {
  public:
   bool enabled(log_level level) const override { return level >= log_level::warning; }
-
   void write(log_level level, std::string_view event, std::initializer_list<log_field> fields) override {
-    if (!enabled(level)) return;
-    std::string line = to_rfc3339(system_time().now());
-    line.append(" ").append(to_string(level)).append(" ").append(event);
-    for (const auto& field : fields)
-      line.append(" ").append(field.name).append("=").append(quoted(field.value));
-    line += '\n';
-    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
-  }
-
- private:
-  static std::string quoted(const std::string& value) {
-    if (!value.empty() && value.find_first_of(" \"=\n\t") == std::string::npos) return value;
-    std::string out = "\"";
-    for (const char c : value) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += (c == '\n' || c == '\t') ? ' ' : c;
-    }
-    return out + '"';
+    if (enabled(level)) write_log_line(level, event, fields);
   }
 };
 

@@ -31,4 +31,18 @@ attributes attributes_from_json(std::string_view text) {
   return out;
 }
 
+json_array& json_array::append(std::string_view element) {
+  if (!content_.empty()) content_ += ',';
+  content_ += element;
+  return *this;
+}
+
+json_array& json_array::add(std::string_view text) {
+  return append(boost::json::serialize(boost::json::string_view(text.data(), text.size())));
+}
+
+json_array& json_array::add(std::int64_t number) { return append(std::to_string(number)); }
+
+json_array& json_array::add(const json_array& nested) { return append(nested.text()); }
+
 }  // namespace settle

@@ -1,6 +1,7 @@
-// Flat string-to-string JSON objects: how attributes are stored beside a message.
+// JSON as it is stored beside messages: flat objects of strings, and lists.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,18 @@ std::string to_json(const attributes& values);
 
 // Throws decode_failed on anything but an object. Values that are not strings become their JSON text.
 attributes attributes_from_json(std::string_view text);
+
+// Writes a JSON array of texts, numbers and arrays, for statements that take a whole list as one parameter.
+class json_array {
+ public:
+  json_array& add(std::string_view text);
+  json_array& add(std::int64_t number);
+  json_array& add(const json_array& nested);
+  std::string text() const { return "[" + content_ + "]"; }
+
+ private:
+  json_array& append(std::string_view element);
+  std::string content_;
+};
 
 }  // namespace settle

@@ -1,5 +1,7 @@
 #include "settle/metrics.hpp"
 
+#include "base/series.hpp"
+
 namespace settle::inline v0 {
 namespace {
 
@@ -15,7 +17,9 @@ std::string escaped(std::string_view value) {
   return out;
 }
 
-std::string series(std::string_view name, metrics::labels with) {
+}  // namespace
+
+std::string series_of(std::string_view name, metrics::labels with) {
   std::string out(name);
   if (with.size() == 0) return out;
   char separator = '{';
@@ -27,17 +31,15 @@ std::string series(std::string_view name, metrics::labels with) {
   return out += '}';
 }
 
-}  // namespace
-
 void metrics::add(std::string_view name, labels with, std::int64_t amount) {
   if (amount == 0) return;
-  auto key = series(name, with);
+  auto key = series_of(name, with);
   const std::scoped_lock lock(mutex_);
   values_[std::move(key)] += amount;
 }
 
 std::int64_t metrics::value(std::string_view name, labels with) const {
-  const auto key = series(name, with);
+  const auto key = series_of(name, with);
   const std::scoped_lock lock(mutex_);
   const auto found = values_.find(key);
   return found == values_.end() ? 0 : found->second;

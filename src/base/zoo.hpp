@@ -15,6 +15,7 @@ enum class bug {
   cursor_on_reusable_rowid,         // a position that a deleted row had comes again, and counts as published
   publish_before_durable,           // what a power loss undoes has been published
   ack_lost_twice,                   // a duplicate uses up its dedup record: the second redelivery runs again
+  retention_by_wrong_clock,         // records go by age alone, while a copy can still come: it runs again
 };
 
 #ifdef SETTLE_ZOO

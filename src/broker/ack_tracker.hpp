@@ -24,6 +24,7 @@ class ack_tracker {
   std::int64_t delivered_through() const { return delivered_; }
   bool has_news() const { return done_through() > committed_; }
   void committed(std::int64_t position) { committed_ = position; }
+  std::int64_t committed_through() const { return committed_; }
 
  private:
   std::set<std::int64_t> open_;

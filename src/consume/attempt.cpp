@@ -59,9 +59,12 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   }
   auto tx = db_.begin(cancel);
   check_fences(tx, messages);
-  auto fresh = claim(tx, messages, keys);
-  if (zoo::has(zoo::bug::check_then_insert)) fresh = unseen;
-  if (auto why = run_handlers(tx, messages, fresh)) {
+  auto what = claim(tx, messages, keys);
+  if (retention_.due()) retention_.expire(tx, 2);  // batches per partition: faster than they come in
+  if (zoo::has(zoo::bug::check_then_insert))
+    for (std::size_t i = 0; i < what.size(); ++i)
+      if (what[i] != verdict::ignore) what[i] = unseen[i] ? verdict::run : verdict::duplicate;
+  if (auto why = run_handlers(tx, messages, what)) {
     if (zoo::has(zoo::bug::claim_kept_after_failed_handler)) tx.commit("consumer.commit");
     return why;
   }
@@ -76,7 +79,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     if (e.retryable() || blames_the_store(e)) throw;
     return failure{std::nullopt, e.what()};
   }
-  succeeded(messages, fresh);
+  succeeded(messages, what);
   return std::nullopt;
 }
 
@@ -98,8 +101,8 @@ void consumer::engine::check_fences(transaction& tx, batch messages) {
 }
 
 // Claims in the order of their keys, so that two nodes with the same messages cannot deadlock.
-std::vector<bool> consumer::engine::claim(transaction& tx, batch messages,
-                                          const std::vector<std::string>& keys) {
+consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messages,
+                                                   const std::vector<std::string>& keys) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
@@ -112,21 +115,42 @@ std::vector<bool> consumer::engine::claim(transaction& tx, batch messages,
     rows.push_back({options_.name, keys[i], m.topic, m.type, now});
   }
   const auto inserted = tx.execute_many(queries::consume::claim, rows);
-  std::vector<bool> fresh(messages.size(), false);
-  for (std::size_t n = 0; n < order.size(); ++n) fresh[order[n]] = inserted[n] == 1;
+  verdicts all(messages.size(), verdict::ignore);
+  for (std::size_t n = 0; n < order.size(); ++n)
+    all[order[n]] = inserted[n] == 1 ? verdict::run : verdict::duplicate;
   if (zoo::has(zoo::bug::ack_lost_twice))
     for (std::size_t n = 0; n < order.size(); ++n)
       if (inserted[n] == 0) tx.execute(queries::consume::forget, {options_.name, keys[order[n]]});
-  return fresh;
+  judge_fresh(tx, messages, keys, all);
+  return all;
+}
+
+// A message without a record runs, unless its record may have expired. Either way it has a record from now
+// on.
+void consumer::engine::judge_fresh(transaction& tx, batch messages, const std::vector<std::string>& keys,
+                                   verdicts& all) {
+  std::vector<consume::recorded> fresh;
+  std::vector<std::size_t> index;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (all[i] != verdict::run) continue;
+    fresh.push_back({&messages[i]->content, keys[i]});
+    index.push_back(i);
+  }
+  if (fresh.empty()) return;
+  retention_.set_settled(subscription_->settled());
+  const auto beyond = retention_.beyond_horizon(tx, fresh);
+  for (std::size_t n = 0; n < fresh.size(); ++n)
+    if (beyond[n]) all[index[n]] = verdict::beyond_horizon;
+  retention_.note(tx, fresh);
 }
 
 std::optional<consumer::engine::failure> consumer::engine::run_handlers(transaction& tx, batch messages,
-                                                                        const std::vector<bool>& fresh) {
+                                                                        const verdicts& what) {
   const auto started = env().now();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& m = messages[i]->content.content;
     const auto* handler = handler_of(m);
-    if (handler == nullptr || !fresh[i]) continue;
+    if (what[i] != verdict::run) continue;
     const auto extension = [&](const char* name) {
       const auto found = m.extensions.find(name);
       return found == m.extensions.end() ? std::string() : found->second;
@@ -145,7 +169,7 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(transact
       return failure{i, "the handler threw something that is not a std::exception"};
     }
   }
-  const auto ran = std::ranges::count(fresh, true);
+  const auto ran = std::ranges::count(what, verdict::run);
   if (ran > 0) {
     const auto each = static_cast<double>((env().now() - started).count()) / static_cast<double>(ran);
     handler_us_ = handler_us_ == 0 ? each : 0.8 * handler_us_ + 0.2 * each;
@@ -153,32 +177,36 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(transact
   return std::nullopt;
 }
 
-void consumer::engine::succeeded(batch messages, const std::vector<bool>& fresh) {
-  std::int64_t applied = 0, duplicates = 0, ignored = 0;
+void consumer::engine::succeeded(batch messages, const verdicts& what) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& m = messages[i]->content.content;
-    if (handler_of(m) == nullptr) {
-      ++ignored;
-    } else if (fresh[i]) {
-      ++applied;
-    } else {
-      ++duplicates;
-      if (env().log->enabled(log_level::info))
-        env().log->write(log_level::info, "duplicate_skipped",
-                         {{"consumer", options_.name}, {"message_id", m.id}, {"type", m.type}});
-    }
+    if (what[i] == verdict::duplicate || what[i] == verdict::beyond_horizon)
+      report_skipped(messages[i]->content.content, what[i]);
     messages[i]->failures = 0;
     done_.push_back(messages[i]);
   }
+  const auto applied = std::ranges::count(what, verdict::run);
+  const auto duplicates = std::ranges::count(what, verdict::duplicate);
+  const auto beyond = std::ranges::count(what, verdict::beyond_horizon);
+  const auto ignored = std::ranges::count(what, verdict::ignore);
   {
     const std::scoped_lock lock(counts_mutex_);
     counts_.applied += applied;
     counts_.duplicates += duplicates;
+    counts_.beyond_horizon += beyond;
     counts_.ignored += ignored;
   }
   env().counters->add("settle_consumer_applied_total", {{"consumer", options_.name}}, applied);
   env().counters->add("settle_consumer_duplicates_total", {{"consumer", options_.name}}, duplicates);
+  env().counters->add("settle_consumer_beyond_horizon_total", {{"consumer", options_.name}}, beyond);
   env().counters->add("settle_consumer_ignored_total", {{"consumer", options_.name}}, ignored);
+}
+
+void consumer::engine::report_skipped(const message& m, verdict why) {
+  const bool duplicate = why == verdict::duplicate;
+  const auto level = duplicate ? log_level::info : log_level::warning;
+  if (!env().log->enabled(level)) return;
+  env().log->write(level, duplicate ? "duplicate_skipped" : "beyond_dedup_horizon",
+                   {{"consumer", options_.name}, {"message_id", m.id}, {"type", m.type}, {"key", m.key}});
 }
 
 }  // namespace settle::inline v0

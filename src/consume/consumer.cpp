@@ -10,6 +10,7 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr std::size_t read_ahead = 8;         // batches per fetch
+constexpr std::int64_t sweep_batches = 16;    // per partition, when there is no other work
 constexpr std::size_t acknowledge_after = 8;  // batches per acknowledgement, under load
 constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for slow handlers
 
@@ -23,12 +24,14 @@ void check(const consumer_options& options) {
       options.idle_poll <= duration::zero())
     throw error(errc::invalid_argument,
                 "consumer_options: the waits must be positive, and retry_wait_max the larger");
+  if (options.dedup_keep < duration::zero())
+    throw error(errc::invalid_argument, "consumer_options.dedup_keep must not be negative");
 }
 
 }  // namespace
 
 consumer::engine::engine(database& db, broker& from, const consumer_options& options)
-    : db_(db), broker_(from), options_(options) {
+    : db_(db), broker_(from), options_(options), retention_(options.name, options.dedup_keep, db.env()) {
   check(options);
 }
 
@@ -57,7 +60,7 @@ bool consumer::engine::run_once(const std::stop_token& cancel) {
   const auto messages = inbox_.next_batch(batch_limit(), env().now());
   if (messages.empty()) {
     acknowledge();
-    return false;
+    return sweep(cancel);
   }
   done_.clear();
   try {
@@ -97,6 +100,21 @@ void consumer::engine::acknowledge() {
   if (unacknowledged_.empty()) return;
   const auto tags = std::exchange(unacknowledged_, {});
   with_fault_points(env(), "consumer.acknowledge", [&] { subscription_->acknowledge(tags); });
+}
+
+// Old records go in transactions that commit anyway. A consumer without work makes one only if there is
+// something to remove.
+bool consumer::engine::sweep(const std::stop_token& cancel) {
+  if (!retention_.due()) return false;
+  retention_.set_settled(subscription_->settled());
+  {
+    auto look = db_.read();
+    if (!retention_.has_expired(look)) return false;
+  }
+  auto tx = db_.begin(cancel);
+  retention_.expire(tx, sweep_batches);
+  tx.commit("consumer.sweep");
+  return true;
 }
 
 // Applies a batch in one transaction. If one message spoils it, everything rolls back and the rest goes

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "consume/inbox.hpp"
+#include "consume/retention.hpp"
 #include "settle/consume.hpp"
 #include "settle/error.hpp"
 
@@ -49,9 +50,15 @@ class consumer::engine {
 
   std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
   void check_fences(transaction& tx, batch messages);
-  std::vector<bool> claim(transaction& tx, batch messages, const std::vector<std::string>& keys);
-  std::optional<failure> run_handlers(transaction& tx, batch messages, const std::vector<bool>& fresh);
-  void succeeded(batch messages, const std::vector<bool>& fresh);
+  // What is to be done with each message of a batch.
+  enum class verdict { run, duplicate, beyond_horizon, ignore };
+  using verdicts = std::vector<verdict>;
+  verdicts claim(transaction& tx, batch messages, const std::vector<std::string>& keys);
+  void judge_fresh(transaction& tx, batch messages, const std::vector<std::string>& keys, verdicts& all);
+  std::optional<failure> run_handlers(transaction& tx, batch messages, const verdicts& what);
+  void succeeded(batch messages, const verdicts& what);
+  void report_skipped(const message& m, verdict why);
+  bool sweep(const std::stop_token& cancel);
   void take_done();
   void acknowledge();
   std::size_t batch_limit() const;
@@ -62,6 +69,7 @@ class consumer::engine {
   std::map<std::pair<std::string, std::string>, raw_handler, std::less<>> handlers_;  // by topic and type
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
+  consume::retention retention_;
   std::vector<consume::held_message*> done_;  // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};

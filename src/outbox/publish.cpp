@@ -17,10 +17,10 @@ namespace settle::inline v0 {
 namespace {
 
 // CloudEvents attributes that Settle writes itself.
-constexpr std::array<std::string_view, 15> reserved_headers{
-    "naturalkey",      "id",          "source",      "specversion", "type",
-    "datacontenttype", "dataschema",  "subject",     "time",        "partitionkey",
-    "correlationid",   "causationid", "traceparent", "tracestate",  "sequence"};
+constexpr std::array<std::string_view, 16> reserved_headers{
+    "naturalkey",  "id",         "source",   "specversion",   "type",          "datacontenttype",
+    "dataschema",  "subject",    "time",     "partitionkey",  "correlationid", "causationid",
+    "traceparent", "tracestate", "sequence", "settledatabase"};
 
 constexpr std::size_t headers_parameter = 7;  // of insert_event
 

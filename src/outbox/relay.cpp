@@ -21,6 +21,7 @@ using outbox::window_outcome;
 namespace {
 
 constexpr duration retry_wait = std::chrono::milliseconds(100);
+constexpr int batches_per_note = 4;
 constexpr std::int64_t expire_when_idle = 1000;  // rows per renewal of the lease
 
 void check(const relay_options& options) {
@@ -44,14 +45,14 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
       destination_(destination),
       options_(options),
       ownership_(outbox, {std::string(outbox::ownership_scope), outbox::share_count, options.lease_ttl}),
-      arrivals_(outbox.watch()),
-      source_(options.source) {
+      arrivals_(outbox.watch()) {
   check(options);
 }
 
 bool relay::engine::run_once(const std::stop_token& cancel) {
   try {
     refresh_if_due(cancel);  // also while paused: an outage of the broker is no reason to lose the lease
+    if (unnoted_.batches >= batches_per_note) note_progress({}, cancel);  // it failed the last time
     if (env().now() < destination_pause_.until) return false;
     auto group = next_group();
     if (!group) {
@@ -59,18 +60,7 @@ bool relay::engine::run_once(const std::stop_token& cancel) {
       group = next_group();
     }
     if (!group) return false;
-    const auto found = read_window(*group);
-    previous_ = found.end;
-    if (found.rows.empty()) {
-      for (auto& [share, position] : scanned_)
-        if ((group->mask >> share & 1) != 0) position = found.end;
-      return true;
-    }
-    const auto results =
-        with_fault_points(env(), "relay.publish", [&] { return destination_.publish(found.messages); });
-    const auto outcome = outbox::judge(*group, found.end, found.rows, results);
-    note_progress(*group, outcome, cancel);
-    pause_if_failed(outcome);
+    relay_window(*group, cancel);
     return true;
   } catch (const error& e) {
     if (e.code() != errc::ownership_lost) throw;
@@ -79,17 +69,42 @@ bool relay::engine::run_once(const std::stop_token& cancel) {
   }
 }
 
+// In a backlog one commit notes several batches: a crash before it only means that they are sent again.
+void relay::engine::relay_window(const share_group& group, const std::stop_token& cancel) {
+  const auto found = read_window(group);
+  previous_ = found.end;
+  if (found.rows.empty()) {
+    for (auto& [share, position] : scanned_)
+      if ((group.mask >> share & 1) != 0) position = found.end;
+    return;
+  }
+  const auto results =
+      with_fault_points(env(), "relay.publish", [&] { return destination_.publish(found.messages); });
+  const auto outcome = outbox::judge(group, found.end, found.rows, results);
+  for (const auto& [share, position] : outcome.positions) {
+    if (position > group.from) unnoted_.shares |= 1U << share;
+    scanned_[share] = position;
+  }
+  ++unnoted_.batches;
+  unnoted_.events += outcome.confirmed;
+  pause_if_failed(outcome);
+  const bool more_to_come = outcome.failures.empty() && unnoted_.batches < batches_per_note && next_group();
+  if (!more_to_come) note_progress(outcome.failures, cancel);
+  env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
+}
+
 void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   if (!ownership_.due()) return;
   auto tx = db_.begin(cancel);
-  if (source_.empty()) source_ = "settle:" + tx.execute(queries::outbox::read_identity)[0][0].text();
-  // Shares without events of their own were only looked through. Noting it here costs no commit of its
-  // own, and whoever takes over need not look through all of it again.
-  ownership_.advance(tx, looked_through());
+  if (database_.empty()) database_ = "settle:" + tx.execute(queries::outbox::read_identity)[0][0].text();
+  // Also of shares that were only looked through: noting it here costs no commit of its own, and whoever
+  // takes over need not look through all of it again.
+  write_progress(tx);
   expire(tx, expire_when_idle);
   const auto change = ownership_.refresh(tx);
   tx.commit("relay.lease");
   ownership_.applied();
+  unnoted_ = {};
   for (const int share : change.lost) {
     scanned_.erase(share);
     share_pauses_.erase(share);
@@ -101,14 +116,6 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
                       {"member", ownership_.member()},
                       {"gained", std::to_string(change.gained.size())},
                       {"lost", std::to_string(change.lost.size())}});
-}
-
-std::map<int, std::int64_t> relay::engine::looked_through() const {
-  std::map<int, std::int64_t> positions;
-  for (const auto& [share, held] : ownership_.held())
-    if (const auto seen = scanned_.find(share); seen != scanned_.end() && seen->second > held.position)
-      positions[share] = seen->second;
-  return positions;
 }
 
 // A commit of ours, synced, above every row that we are going to publish: whatever is visible below it
@@ -158,7 +165,7 @@ message relay::engine::message_of(result& rows, std::size_t row) {
   const auto& aggregate_type = rows[row][5].text();
   message m;
   m.id = rows[row][2].text();
-  m.source = source_;
+  m.source = options_.source.empty() ? database_ : options_.source;
   m.topic = rows[row][3].text();
   m.type = rows[row][4].text();
   m.key = rows[row][6].text();
@@ -166,31 +173,34 @@ message relay::engine::message_of(result& rows, std::size_t row) {
   m.content_type = rows[row][7].text();
   m.extensions = attributes_from_json(rows[row][8].text());
   m.extensions["sequence"] = std::to_string(seq);
+  if (!options_.source.empty()) m.extensions["settledatabase"] = database_;
   m.time = rows[row][9].time();
   m.payload = rows.take(row, 10).take_bytes();
   return m;
 }
 
-// Progress and the next tick share one commit: under load a batch costs this one and the broker's.
-void relay::engine::note_progress(const share_group& group, const window_outcome& outcome,
+// Progress and the next tick share one commit: under load a batch costs a part of it, and the broker's.
+void relay::engine::note_progress(std::span<const outbox::share_failure> failures,
                                   const std::stop_token& cancel) {
   auto tx = db_.begin(cancel);
-  ownership_.advance(tx, outcome.positions);
-  for (const auto& failure : outcome.failures) ownership_.note_failure(tx, failure.share, failure.reason);
-  if (outcome.confirmed > 0) {
-    // Shares that stopped early passed the same batch later than the others: one row per position.
-    std::map<std::int64_t, std::uint32_t> masks;
-    for (const auto& [share, position] : outcome.positions)
-      if (position > group.from) masks[position] |= 1U << share;
-    for (const auto& [position, mask] : masks)
-      tx.execute(queries::outbox::note_progress, {mask, position, env().now()});
-  }
-  expire(tx, 2 * static_cast<std::int64_t>(outcome.confirmed));  // faster than they come in
+  write_progress(tx);
+  for (const auto& failure : failures) ownership_.note_failure(tx, failure.share, failure.reason);
+  expire(tx, 2 * unnoted_.events);  // faster than they come in
   const auto ticked = tx.execute(queries::outbox::write_tick)[0][0].integer();
   tx.commit("relay.progress");
   tick_ = ticked;
-  for (const auto& [share, position] : outcome.positions) scanned_[share] = position;
-  env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
+  unnoted_ = {};
+}
+
+// In a write transaction, under the fence: how far the shares have come, and when those passed that
+// published.
+void relay::engine::write_progress(transaction& tx) {
+  ownership_.advance(tx, scanned_);
+  std::map<std::int64_t, std::uint32_t> masks;  // one row per position
+  for (const auto& [share, position] : scanned_)
+    if ((unnoted_.shares >> share & 1) != 0) masks[position] |= 1U << share;
+  for (const auto& [position, mask] : masks)
+    tx.execute(queries::outbox::note_progress, {mask, position, env().now()});
 }
 
 std::optional<share_group> relay::engine::next_group() const {
@@ -256,6 +266,7 @@ void relay::engine::expire(transaction& tx, std::int64_t rows_max) {
 void relay::engine::lose_everything(const char* why) {
   ownership_.drop_all();
   scanned_.clear();
+  unnoted_ = {};
   share_pauses_.clear();
   env().counters->add("settle_relay_ownership_lost_total", {});
   env().log->write(log_level::warning, "relay_ownership_lost", {{"outbox", db_.name()}, {"error", why}});
@@ -272,11 +283,18 @@ duration relay::engine::idle_wait() const {
 
 void relay::engine::leave() noexcept {
   try {
+    if (unnoted_.batches > 0) note_progress({}, {});
+  } catch (const std::exception& e) {
+    env().log->write(log_level::warning, "relay_progress_failed",
+                     {{"outbox", db_.name()}, {"error", e.what()}});
+  }
+  try {
     auto tx = db_.begin();
     ownership_.release_all(tx);
     tx.commit("relay.leave");
     ownership_.drop_all();
     scanned_.clear();
+    unnoted_ = {};
   } catch (const std::exception& e) {
     env().log->write(log_level::warning, "relay_leave_failed", {{"outbox", db_.name()}, {"error", e.what()}});
   }

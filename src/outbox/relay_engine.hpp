@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,12 @@ class relay::engine {
   };
 
   void refresh_if_due(const std::stop_token& cancel);
-  std::map<int, std::int64_t> looked_through() const;
   void take_tick(const std::stop_token& cancel);
   window read_window(const outbox::share_group& group);
   message message_of(result& rows, std::size_t row);
-  void note_progress(const outbox::share_group& group, const outbox::window_outcome& outcome,
-                     const std::stop_token& cancel);
+  void relay_window(const outbox::share_group& group, const std::stop_token& cancel);
+  void note_progress(std::span<const outbox::share_failure> failures, const std::stop_token& cancel);
+  void write_progress(transaction& tx);
   std::optional<outbox::share_group> next_group() const;
   void expire(transaction& tx, std::int64_t rows_max);
   void pause_if_failed(const outbox::window_outcome& outcome);
@@ -48,10 +49,17 @@ class relay::engine {
   relay_options options_;
   sql::ownership ownership_;
   std::unique_ptr<wakeup> arrivals_;
-  std::string source_;
+  std::string database_;                 // which one the events come from
   std::map<int, std::int64_t> scanned_;  // per owned share: nothing unsent at or below it
   std::int64_t tick_ = 0;                // a durable tick: rows at or below it may be published
   std::int64_t previous_ = -1;           // where the last window ended
+
+  struct published {
+    int batches = 0;
+    std::int64_t events = 0;
+    std::uint32_t shares = 0;  // bit per share
+  };
+  published unnoted_;  // since the last note of progress
 
   struct pause {
     std::int64_t failures = 0;  // in a row

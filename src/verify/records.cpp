@@ -17,6 +17,8 @@ namespace {
 struct emitted {
   std::string id, topic, type, key;
   bool published = false;
+  std::int64_t sequence = 0;
+  std::int64_t lane = 0;
 };
 
 struct at_broker {
@@ -29,7 +31,12 @@ struct records {
   std::map<std::string, std::set<std::string>> groups;                  // by topic
   std::map<std::string, std::unordered_set<std::string>> applied;       // consumer → message ids
   std::set<std::tuple<std::string, std::string, std::string>> handled;  // consumer, topic, type with a record
+  // Consumer, topic and lane: up to which number records have expired.
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> horizons;
 };
+
+// A partition's name is its topic and a number.
+std::string topic_of(const std::string& log) { return log.substr(0, log.rfind('/')); }
 
 // Upstream first and downstream last, as in verify(): an event on the move is seen at least once.
 records read(const verify_input& input) {
@@ -38,7 +45,7 @@ records read(const verify_input& input) {
     const auto rows = db->read().execute(queries::verify::read_outbox_events);
     for (std::size_t i = 0; i < rows.size(); ++i)
       all.events.push_back({rows[i][0].text(), rows[i][1].text(), rows[i][2].text(), rows[i][3].text(),
-                            rows[i][4].integer() != 0});
+                            rows[i][4].integer() != 0, rows[i][5].integer(), rows[i][6].integer()});
   }
   if (input.broker != nullptr) {
     auto tx = input.broker->read();
@@ -58,6 +65,12 @@ records read(const verify_input& input) {
       all.applied[rows[i][0].text()].insert(rows[i][1].text());
       all.handled.emplace(rows[i][0].text(), rows[i][2].text(), rows[i][3].text());
     }
+    const auto expired = db->read().execute(queries::verify::read_horizons);
+    for (std::size_t i = 0; i < expired.size(); ++i) {
+      auto& upto =
+          all.horizons[{expired[i][0].text(), topic_of(expired[i][1].text()), expired[i][2].integer()}];
+      upto = std::max(upto, expired[i][3].integer());
+    }
   }
   return all;
 }
@@ -73,6 +86,7 @@ class records_judge {
         "without an effect log: effects that happened twice or without a commit, order, and commits without "
         "an event");
     note(gone_, "published events that the broker holds no more, and whose consumers keep no record of them");
+    note(expired_, "events whose deduplication records may have expired");
     note(strangers_, "acknowledged messages of consumers whose database was not given");
     for (const auto& [topic, groups] : seen_.groups) consumers_.insert(groups.begin(), groups.end());
     report_.consumers.assign(consumers_.begin(), consumers_.end());
@@ -90,6 +104,11 @@ class records_judge {
     return found->second.contains(what.id) || found->second.contains(what.key + "-" + what.type);
   }
 
+  bool may_have_expired(const emitted& what, const std::string& consumer) const {
+    const auto horizon = seen_.horizons.find({consumer, what.topic, what.lane});
+    return horizon != seen_.horizons.end() && what.sequence <= horizon->second;
+  }
+
   void judge(const emitted& what) {
     const auto at = seen_.broker.find(what.id);
     if (at != seen_.broker.end()) ++report_.published;
@@ -105,6 +124,8 @@ class records_judge {
       ++report_.applied;
     } else if (!what.published || (at != nullptr && at->waiting.contains(consumer))) {
       ++report_.pending;
+    } else if (may_have_expired(what, consumer)) {
+      ++expired_;
     } else if (at == nullptr) {
       ++gone_;
     } else if (!seen_.applied.contains(consumer)) {
@@ -125,6 +146,7 @@ class records_judge {
   verify_report report_;
   std::set<std::string> consumers_;
   std::int64_t gone_ = 0;
+  std::int64_t expired_ = 0;
   std::int64_t strangers_ = 0;
 };
 

@@ -72,6 +72,10 @@ struct bench {
         .text();
   }
 
+  std::string database_id() {
+    return db->read().execute("select database_id from settle_identity")[0][0].text();
+  }
+
   temp_dir dir;
   testing::manual_time time;
   test::quiet_log log;
@@ -116,6 +120,7 @@ TEST(relay, every_message_carries_its_cloudevents_attributes) {
       {"causationid", "p-1"},
       {"correlationid", "c-1"},
       {"sequence", "1"},
+      {"settledatabase", "settle:" + b.database_id()},
       {"tenant", "acme"},
       {"traceparent", "00-ab-cd-01"},
   };

@@ -124,7 +124,8 @@ void consumer_actor::open() {
   db_ = open_database(file_of(group_));
   broker_ = open_broker();
   consumer_ = std::make_unique<consumer>(
-      *db_, *broker_, consumer_options{.name = group_, .batch_max = 1 + in_.choices.below(8)});
+      *db_, *broker_, consumer_options{
+                       .name = group_, .batch_max = 1 + in_.choices.below(8), .dedup_keep = in_.dedup_keep});
   consumer_->on("orders", "order.placed", [this](const message& m, transaction& tx) { apply(m, tx); });
 }
 
@@ -141,8 +142,9 @@ std::string consumer_actor::work() {
   did_something_ = consumer_->run_once();
   const auto after = consumer_->counts();
   if (!did_something_) return "idle";
-  return fmt::format("applied {}, duplicates {}, failures {}", after.applied - before.applied,
-                     after.duplicates - before.duplicates, after.failures - before.failures);
+  return fmt::format("applied {}, duplicates {}, beyond {}, failures {}", after.applied - before.applied,
+                     after.duplicates - before.duplicates, after.beyond_horizon - before.beyond_horizon,
+                     after.failures - before.failures);
 }
 
 void consumer_actor::leave() noexcept { consumer_->leave(); }

@@ -37,6 +37,7 @@ struct surroundings {
   troubles& now;
   duration lease_ttl{};
   int checkpoint_pages = 1000;
+  duration dedup_keep = std::chrono::hours(24);
 
   bool in_a_hundred(int cases) const { return static_cast<int>(choices.below(100)) < cases; }
 };

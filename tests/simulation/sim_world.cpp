@@ -126,13 +126,15 @@ world::world(const world_options& options)
       ids_(time_, noise_),
       log_(options.verbose),
       computer_(options.seed ^ 0xd15c),
-      in_{computer_, {}, random_, customers_, troubles_, seconds(10), 1000},
+      in_{computer_, {}, random_, customers_, troubles_, seconds(10), 1000, hours(24)},
       wants_(choose_appetite(random_)) {
   // SQLite draws the salts of its log, and the schema the ids of files, from a generator of its own.
   sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, static_cast<int>(options.seed % 1'000'000) + 1, nullptr);
   in_.env = {.time = &time_, .random = &noise_, .ids = &ids_, .log = &log_, .counters = &counters_};
   constexpr duration leases[] = {milliseconds(300), seconds(2), seconds(10)};
   in_.lease_ttl = leases[below(3)];
+  constexpr duration keeps[] = {milliseconds(0), seconds(5), hours(24)};
+  in_.dedup_keep = keeps[below(3)];
   in_.checkpoint_pages = below(2) == 0 ? 1000 : 4 + static_cast<int>(below(40));
   for (int i = 1; i <= 2; ++i) producers_.push_back(std::make_unique<producer>(in_, i));
   producers_.push_back(std::make_unique<joined_producer>(in_, 3));

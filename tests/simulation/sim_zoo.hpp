@@ -20,6 +20,7 @@ inline constexpr named_bug findable_bugs[] = {
     {"cursor_on_reusable_rowid", zoo::bug::cursor_on_reusable_rowid},
     {"publish_before_durable", zoo::bug::publish_before_durable},
     {"ack_lost_twice", zoo::bug::ack_lost_twice},
+    {"retention_by_wrong_clock", zoo::bug::retention_by_wrong_clock},
 };
 
 #ifdef SETTLE_ZOO

@@ -66,5 +66,10 @@ TEST(zoo_simulation, ack_lost_twice_is_found_as_doubled) {
   expect_found_as(zoo::bug::ack_lost_twice, "doubled");
 }
 
+// Proves V2, V3, C6, C10
+TEST(zoo_simulation, retention_by_the_wrong_clock_is_found_as_doubled) {
+  expect_found_as(zoo::bug::retention_by_wrong_clock, "doubled");
+}
+
 }  // namespace
 }  // namespace settle::sim

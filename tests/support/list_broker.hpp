@@ -1,6 +1,7 @@
 // A broker that hands out a list of messages once, as acknowledging brokers do: no partitions, no owners.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,11 @@ class list_broker final : public broker, public publisher {
     void acknowledge(std::span<const delivery_tag> done) override {
       ++home_.acknowledge_calls;
       for (const auto& tag : done) home_.acknowledged.push_back(tag.position);
+    }
+    std::vector<settled_partition> settled() const override {
+      std::int64_t position = -1;
+      while (std::ranges::find(home_.acknowledged, position + 1) != home_.acknowledged.end()) ++position;
+      return {{0, "list", position}};
     }
     void leave() noexcept override {}
     wakeup& arrivals() override { return arrivals_; }

@@ -5,9 +5,10 @@
 select coalesce(max(name = 'settle_outbox'), 0), coalesce(max(name = 'broker_topics'), 0)
 from sqlite_master where type = 'table'
 
--- Everything up to here was committed; sequence numbers have no gaps and are never reused.
+-- Everything up to here was committed; numbers are never reused, and only a restore leaves some out.
 -- name: read_outbox_total
-select coalesce((select seq from sqlite_sequence where name = 'settle_outbox'), 0)
+select coalesce((select seq from sqlite_sequence where name = 'settle_outbox'), 0), numbers_skipped
+from settle_identity
 
 -- Per share: how many events wait, and since when. Begins at the position of the slowest share, so the
 -- published ones before it are not visited. $1: only events up to this sequence number.
@@ -43,28 +44,6 @@ from broker_topics t order by t.name
 
 -- name: read_topic_names
 select name from broker_topics order by name
-
--- Lag: messages above the acknowledged position of their partition, counted in the index. A partition
--- that nobody of the group has claimed yet has no row, and all of its messages wait.
--- name: read_groups
-with recursive parts(topic, partition) as (
-  select topic, 0 from broker_topics
-  union all
-  select p.topic, p.partition + 1 from parts p join broker_topics t on t.topic = p.topic
-  where p.partition + 1 < t.partitions)
-select g.name, t.name,
-       (select count(*) from settle_members m
-        where m.scope = 'group/' || g.topic || '/' || g.name and m.lease_until > $1),
-       sum((select count(*) from broker_messages m
-            where m.topic = p.topic and m.partition = p.partition
-              and m.position > coalesce((select s.position from settle_shares s
-                                         where s.scope = 'group/' || g.topic || '/' || g.name
-                                           and s.share = p.partition), 0)))
-from broker_groups g
-join broker_topics t on t.topic = g.topic
-join parts p on p.topic = g.topic
-group by g.name, t.name
-order by g.name, t.name
 
 -- A topic's messages lie in the index by partition: the first or last few of each are merged by the caller.
 -- name: first_positions

@@ -14,23 +14,3 @@ select count(*) from settle_members where scope = 'outbox' and lease_until > $1
 -- name: count_messages
 select t.name, (select count(*) from broker_messages m where m.topic = t.topic)
 from broker_topics t order by t.topic limit $1
-
--- A partition that nobody of the group has claimed yet has no row, and all of its messages wait.
--- name: read_group_lag
-with recursive parts(topic, partition) as (
-  select topic, 0 from broker_topics
-  union all
-  select p.topic, p.partition + 1 from parts p join broker_topics t on t.topic = p.topic
-  where p.partition + 1 < t.partitions)
-select g.name, t.name,
-       sum((select count(*) from broker_messages m
-            where m.topic = p.topic and m.partition = p.partition
-              and m.position > coalesce((select s.position from settle_shares s
-                                         where s.scope = 'group/' || g.topic || '/' || g.name
-                                           and s.share = p.partition), 0)))
-from broker_groups g
-join broker_topics t on t.topic = g.topic
-join parts p on p.topic = g.topic
-group by g.name, t.name
-order by g.name, t.name
-limit $1

@@ -15,3 +15,16 @@ update broker_identity set broker_id = lower(hex(randomblob(16)))
 
 -- name: free_partitions
 update settle_shares set owner = null, epoch = epoch + 1, lease_until = 0
+
+-- An outbox that was never written to has no counter yet.
+-- name: make_outbox_counter
+insert into sqlite_sequence (name, seq)
+select 'settle_outbox', 0 where not exists (select 1 from sqlite_sequence where name = 'settle_outbox')
+
+-- name: skip_numbers
+update settle_identity set numbers_skipped = numbers_skipped + $1 -
+  (select seq from sqlite_sequence where name = 'settle_outbox')
+where $1 > (select seq from sqlite_sequence where name = 'settle_outbox')
+
+-- name: set_outbox_number
+update sqlite_sequence set seq = max(seq, $1) where name = 'settle_outbox'

@@ -22,9 +22,12 @@ left join broker_groups g on g.topic = m.topic
 left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and s.share = m.partition
 
 -- name: read_outbox_events
-select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0)
+select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0), o.seq, o.lane
 from settle_outbox o
 left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
 
 -- name: read_processed
 select consumer, message_id, topic, event_type from settle_processed_events
+
+-- name: read_horizons
+select consumer, log, lane, sequence from settle_dedup_horizons where lane >= 0

@@ -1,0 +1,69 @@
+// How long a consumer remembers what it has applied, and what it does about copies that come even later.
+//
+// A record may go when it is old enough and the broker will not deliver its message again. Copies can still
+// come, from a relay that repeats or from an operator, and nobody could tell them from new messages. So the
+// transaction that removes records also moves the horizon: per source, lane and partition of the broker, the
+// highest sequence number that was ever forgotten. First deliveries of a lane come in the order of their
+// numbers; a message without a record at or below the horizon is therefore no first delivery, and never runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "settle/broker.hpp"
+#include "settle/database.hpp"
+
+namespace settle::consume {
+
+// Where a message stands at its source. A message that no relay of ours has numbered is known by its place
+// in the broker's log.
+struct place {
+  std::string_view source;
+  int lane = 0;
+  std::int64_t sequence = 0;
+};
+place place_of(const delivery& of);
+
+// A message whose record was written in the open transaction.
+struct recorded {
+  const delivery* what = nullptr;
+  std::string_view key;  // of the record
+};
+
+class retention {
+ public:
+  retention(std::string consumer, duration keep, const environment& env);
+
+  // In the batch's transaction, for each message: whether its record may have been forgotten.
+  std::vector<bool> beyond_horizon(transaction& tx, std::span<const recorded> fresh) const;
+
+  // In the batch's transaction: remembers what has to be forgotten together.
+  void note(transaction& tx, std::span<const recorded> fresh) const;
+
+  // What the broker is done with; to be told before note() and expire().
+  void set_settled(std::vector<settled_partition> done);
+
+  bool due() const;
+  // Forgets at most so many batches per partition; how many records those were.
+  std::int64_t expire(transaction& tx, std::int64_t batches_max);
+  // Whether expire() would find something, in any transaction. If not, the next look is due later.
+  bool has_expired(transaction& tx);
+
+ private:
+  std::optional<std::int64_t> first_to_keep(transaction& tx, const settled_partition& in,
+                                            std::int64_t batches_max) const;
+  std::string_view log_of(const delivery& of) const;
+  void look_again_later();
+
+  std::string consumer_;
+  duration keep_;
+  const environment& env_;
+  std::vector<settled_partition> settled_;
+  timestamp next_look_{};
+};
+
+}  // namespace settle::consume

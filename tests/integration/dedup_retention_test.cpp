@@ -1,0 +1,215 @@
+// How long a consumer remembers, and what happens to copies that come later still.
+#include <gtest/gtest.h>
+
+#include "settle/error.hpp"
+#include "settle/publish.hpp"
+#include "sqlite/backup.hpp"
+#include "support/order_world.hpp"
+
+namespace settle {
+namespace {
+
+using namespace std::chrono_literals;
+using test::order_world;
+using test::temp_dir;
+
+std::int64_t count(database& db, const std::string& table) {
+  return db.read().execute("select count(*) from " + table)[0][0].integer();
+}
+
+struct dedup_retention : ::testing::Test {
+  dedup_retention() : world(dir) {}
+
+  void place_and_drain(int from, int to) {
+    for (int i = from; i < to; ++i) world.place(i);
+    world.drain();
+  }
+
+  // Enough rounds for everyone to renew its lease and to sweep.
+  void pass(duration time) {
+    world.time().advance(time);
+    for (int i = 0; i < 3; ++i) {
+      world.drain();
+      world.time().advance(1min);
+    }
+    world.drain();
+  }
+
+  std::int64_t records() { return count(world.warehouse(), "settle_processed_events"); }
+
+  // Everything that the broker holds, delivered once more as a relay would that has lost its progress.
+  void publish_copies() {
+    auto tx = world.orders().begin();
+    tx.execute(
+        "update settle_shares set position = 0, owner = null, epoch = epoch + 1 where scope = 'outbox'");
+    tx.commit();
+    pass(20s);
+  }
+
+  temp_dir dir;
+  order_world world;
+};
+
+// Proves C6
+TEST_F(dedup_retention, records_go_after_a_day) {
+  place_and_drain(0, 300);
+  pass(23h);
+  EXPECT_EQ(records(), 300);
+  pass(1h);
+  EXPECT_EQ(records(), 0);
+  EXPECT_EQ(count(world.warehouse(), "settle_processed_batches"), 0);
+}
+
+// Proves C6
+TEST_F(dedup_retention, a_consumer_under_load_forgets_faster_than_it_learns) {
+  for (int i = 0; i < 20; ++i) place_and_drain(10 * i, 10 * i + 10);
+  world.time().advance(25h);
+  for (int i = 20; i < 40; ++i) {
+    world.place(i * 10);
+    world.relay().run_once();
+    world.consumer().run_once();  // has work every time, so it never comes to sweep
+  }
+  EXPECT_LT(records(), 100);
+}
+
+// Proves C6, C10
+TEST_F(dedup_retention, a_record_stays_while_the_broker_may_deliver_its_message_again) {
+  world.failing.insert(test::order_name(0));
+  place_and_drain(0, 30);
+  ASSERT_EQ(world.consumer().counts().held, 1u);
+  const auto before = records();
+  ASSERT_GT(before, 5) << "other keys went on";
+  pass(24h * 30);
+  EXPECT_LT(records(), before) << "partitions that are done forget";
+  EXPECT_GT(records(), 0) << "the one with the failing message does not";
+  world.failing.clear();
+  pass(1min);
+  EXPECT_EQ(world.consumer().counts().beyond_horizon, 0) << "the late one was a first delivery";
+  EXPECT_EQ(world.consumer().counts().applied, 30);
+  EXPECT_TRUE(world.verify().clean());
+}
+
+// Proves C10
+TEST_F(dedup_retention, a_copy_that_comes_after_its_record_has_gone_does_not_run) {
+  place_and_drain(0, 50);
+  world.time().advance(25h);
+  while (world.consumer().run_once()) {  // forgets, while the outbox still holds the events
+  }
+  ASSERT_EQ(records(), 0);
+  publish_copies();
+  EXPECT_EQ(world.consumer().counts().beyond_horizon, 50);
+  EXPECT_EQ(world.consumer().counts().applied, 50);
+  EXPECT_EQ(world.counters().value("settle_consumer_beyond_horizon_total", {{"consumer", "warehouse"}}), 50);
+  EXPECT_EQ(world.log().count("beyond_dedup_horizon"), 50u);
+  place_and_drain(50, 60);
+  EXPECT_EQ(world.consumer().counts().applied, 60) << "new ones run";
+  EXPECT_TRUE(world.verify().clean());
+}
+
+// Proves C6, C10
+TEST_F(dedup_retention, a_clock_that_jumps_makes_nothing_run_twice) {
+  place_and_drain(0, 20);
+  pass(24h * 400);
+  pass(-24h * 800);
+  place_and_drain(20, 30);
+  pass(24h * 900);
+  publish_copies();
+  EXPECT_EQ(world.consumer().counts().applied, 30);
+  EXPECT_TRUE(world.verify().clean());
+}
+
+// Proves C10
+TEST_F(dedup_retention, the_horizon_moves_in_the_transaction_that_forgets) {
+  place_and_drain(0, 10);
+  temp_dir copies;
+  testing::explore({
+      .prepare =
+          [&] {
+            copies.clear();
+            for (const auto* file : {"orders.db", "warehouse.db", "broker.db"})
+              sqlite::copy_online(dir.file(file), copies.file(file));
+          },
+      .run =
+          [&](fault_points& faults) {
+            order_world later(copies, {.faults = &faults, .hours_later = 26});
+            while (later.consumer().run_once()) {
+            }
+          },
+      .recover = [] {},
+      .check =
+          [&](const std::string& where) {
+            const auto file = sqlite::open(copies.file("warehouse.db"));
+            const bool forgotten = count(*file, "settle_processed_events") == 0;
+            EXPECT_EQ(forgotten, count(*file, "settle_dedup_horizons") > 0) << where;
+            EXPECT_EQ(forgotten, count(*file, "settle_processed_batches") == 0) << where;
+            EXPECT_TRUE(forgotten || where != "undisturbed");
+          },
+  });
+}
+
+// A message that no relay has numbered is known by its place in the log. Proves C10
+TEST_F(dedup_retention, an_offset_that_is_set_back_runs_nothing_again) {
+  message m;
+  m.topic = "orders";
+  m.type = "order.placed";
+  m.source = "elsewhere";
+  m.key = "k";
+  auto first = world.make_consumer({.name = "warehouse", .dedup_keep = 1h});
+  first->run_once();
+  for (int i = 0; i < 10; ++i) {
+    m.id = "foreign-" + std::to_string(i);
+    m.payload = codec<test::order_placed>::encode({test::order_name(i), "k", 1});
+    world.broker().publishing().publish({&m, 1});
+  }
+  while (first->run_once()) {
+  }
+  ASSERT_EQ(first->counts().applied, 10);
+  world.time().advance(2h);
+  while (first->run_once()) {
+  }
+  ASSERT_EQ(records(), 0);
+  first->leave();
+  auto tx = world.broker_file().begin();
+  tx.execute("update settle_shares set position = 0");
+  tx.commit();
+  auto again = world.make_consumer({.name = "warehouse"});
+  for (int i = 0; i < 5; ++i) again->run_once();
+  EXPECT_EQ(again->counts().applied, 0);
+  EXPECT_EQ(again->counts().beyond_horizon, 10);
+}
+
+// Proves C10, O12
+TEST_F(dedup_retention, a_restored_database_numbers_its_events_above_all_earlier_ones) {
+  place_and_drain(0, 5);
+  temp_dir copies;
+  sqlite::copy_online(dir.file("orders.db"), copies.file("orders.db"));
+  place_and_drain(5, 20);  // numbers that the backup does not know
+  sqlite::prepare_restored_service(copies.file("orders.db"));
+  const auto restored = sqlite::open(copies.file("orders.db"));
+  auto tx = restored->begin();
+  publish(tx, event{.topic = "orders", .type = "order.placed", .key = "k"});
+  EXPECT_GT(tx.execute("select max(seq) from settle_outbox")[0][0].integer(), 20);
+  EXPECT_EQ(
+      tx.execute("select (select max(seq) from settle_outbox) - numbers_skipped from settle_identity")[0][0]
+          .integer(),
+      6)
+      << "as many as there were events";
+}
+
+// Proves C10, O12
+TEST_F(dedup_retention, an_outbox_that_was_empty_in_the_backup_goes_on_above_it_too) {
+  temp_dir copies;
+  sqlite::copy_online(dir.file("orders.db"), copies.file("orders.db"));
+  sqlite::prepare_restored_service(copies.file("orders.db"));
+  const auto restored = sqlite::open(copies.file("orders.db"));
+  auto tx = restored->begin();
+  publish(tx, event{.topic = "orders", .type = "order.placed", .key = "k"});
+  EXPECT_GT(tx.execute("select max(seq) from settle_outbox")[0][0].integer(), 1'000'000);
+}
+
+TEST_F(dedup_retention, a_negative_time_is_refused) {
+  EXPECT_THROW(world.make_consumer({.name = "w", .dedup_keep = -1s}), error);
+}
+
+}  // namespace
+}  // namespace settle
