@@ -69,7 +69,7 @@ statements::prepared statements::prepare(std::string_view sql) {
   const char* rest = nullptr;
   const int done = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &raw, &rest);
-  prepared made{prepared_handle(raw), {}, 0, false};
+  prepared made{prepared_handle(raw), {}, 0, false, 0};
   if (done != SQLITE_OK) throw_last_error(db_, fmt::format("preparing '{}'", sql));
   if (raw == nullptr) throw error(errc::statement_failed, "the statement is empty");
   const std::string_view tail(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
@@ -115,11 +115,13 @@ result statements::run(prepared& what, std::span<const value> values) {
   bind(what, values);
   const int columns = sqlite3_column_count(stmt);
   std::vector<value> cells;
+  cells.reserve(what.cells);
   const auto changed_before = sqlite3_total_changes64(db_);
   int step;
   while ((step = sqlite3_step(stmt)) == SQLITE_ROW)
     for (int c = 0; c < columns; ++c) cells.push_back(read_column(stmt, c));
   if (step != SQLITE_DONE) throw_last_error(db_, sqlite3_sql(stmt));
+  what.cells = cells.size();
   // sqlite3_changes64 alone keeps the number of an earlier statement if this one changed nothing.
   const bool changed = sqlite3_total_changes64(db_) != changed_before;
   return {std::move(cells), static_cast<std::size_t>(columns), changed ? sqlite3_changes64(db_) : 0};

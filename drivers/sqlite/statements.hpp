@@ -22,6 +22,7 @@ class statements {
     std::vector<int> parameter;  // parameter[i] is the number n of $n that SQLite calls i + 1
     int parameters = 0;          // the highest n
     bool writes = false;
+    std::size_t cells = 0;  // of its last result: the next one is likely to be as large
   };
 
   // Kept prepared for as long as this object lives; texts without a name up to ad_hoc_max of them.

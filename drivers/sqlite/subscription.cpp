@@ -103,6 +103,7 @@ fetched embedded_subscription::fetch(std::size_t messages_max) {
     return out;
   }
   const auto fair = (messages_max + owned.size() - 1) / owned.size();
+  out.deliveries.reserve(messages_max);
   ++turn_;
   auto tx = home_.file().read();
   for (std::size_t n = 0; n < owned.size() && out.deliveries.size() < messages_max; ++n) {

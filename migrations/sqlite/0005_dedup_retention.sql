@@ -1,15 +1,23 @@
 -- Which records a consumer wrote together, so that they can go together, oldest first, without an index over
 -- all of them.
 create table settle_processed_batches (
-  id           integer primary key autoincrement,
   consumer     text not null,
-  log          text not null,                       -- the broker's partition that they came from
-  position     integer not null,                    -- there, of the last of them
+  id           integer not null,                    -- grows per consumer
   processed_at integer not null,                    -- by the consumer's own clock
   message_ids  text not null,                       -- JSON array
-  origins      text not null                        -- JSON array of [source, lane, highest sequence]
-) strict;
-create index settle_processed_batches_log on settle_processed_batches (consumer, log);
+  -- Where they came from, as JSON: [log, highest position, [source, [lane, highest sequence]…]…]…
+  -- A log is a partition of the broker.
+  logs         text not null,
+  primary key (consumer, id)
+) strict, without rowid;
+
+-- Up to where the broker is done with a log for good, as its owners report it now and then.
+create table settle_settled_logs (
+  consumer text not null,
+  log      text not null,
+  position integer not null,
+  primary key (consumer, log)
+) strict, without rowid;
 
 -- The horizon: the highest sequence whose record has gone. Without a record nobody can tell any more whether
 -- a message at or below it is a copy, so it is never run. Lane -1 holds the highest of all lanes.

@@ -1,21 +1,65 @@
 #include "base/json.hpp"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "settle/error.hpp"
 
 namespace settle::inline v0 {
 
+namespace {
+
+bool is_plain(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\'; }
+
+void append_string(std::string& out, std::string_view text) {
+  if (std::ranges::all_of(text, is_plain)) {
+    out += '"';
+    out += text;
+    out += '"';
+  } else {
+    out += boost::json::serialize(boost::json::string_view(text.data(), text.size()));
+  }
+}
+
+// What to_json writes for plain values, read in one pass. False: it needs a real parser.
+bool read_plain(std::string_view text, attributes& out) {
+  std::size_t at = 0;
+  const auto skip = [&](char c) { return at < text.size() && text[at] == c ? (++at, true) : false; };
+  const auto plain = [&](std::string_view& into) {
+    if (!skip('"')) return false;
+    const auto begin = at;
+    while (at < text.size() && is_plain(text[at])) ++at;
+    into = text.substr(begin, at - begin);
+    return skip('"');
+  };
+  if (!skip('{')) return false;
+  do {
+    std::string_view name, content;
+    if (!plain(name) || !skip(':') || !plain(content)) return false;
+    out.insert_or_assign(out.end(), std::string(name), std::string(content));
+  } while (skip(','));
+  return skip('}') && at == text.size();
+}
+
+}  // namespace
+
 std::string to_json(const attributes& values) {
   if (values.empty()) return {};
-  boost::json::object object;
-  for (const auto& [name, value] : values) object[name] = value;
-  return boost::json::serialize(object);
+  std::string out;
+  for (const auto& [name, value] : values) {
+    out += out.empty() ? '{' : ',';
+    append_string(out, name);
+    out += ':';
+    append_string(out, value);
+  }
+  out += '}';
+  return out;
 }
 
 attributes attributes_from_json(std::string_view text) {
   attributes out;
-  if (text.empty()) return out;
+  if (text.empty() || read_plain(text, out)) return out;
+  out.clear();
   // Whoever stored it has checked the encoding; refusing here would block everything behind it.
   boost::json::parse_options lenient;
   lenient.allow_invalid_utf8 = true;
@@ -31,18 +75,24 @@ attributes attributes_from_json(std::string_view text) {
   return out;
 }
 
-json_array& json_array::append(std::string_view element) {
-  if (!content_.empty()) content_ += ',';
-  content_ += element;
+json_array& json_array::add(std::string_view text) {
+  append_string(next(), text);
   return *this;
 }
 
-json_array& json_array::add(std::string_view text) {
-  return append(boost::json::serialize(boost::json::string_view(text.data(), text.size())));
+json_array& json_array::add(std::int64_t number) {
+  next() += std::to_string(number);
+  return *this;
 }
 
-json_array& json_array::add(std::int64_t number) { return append(std::to_string(number)); }
+json_array& json_array::add(const json_array& nested) {
+  next() += nested.text();
+  return *this;
+}
 
-json_array& json_array::add(const json_array& nested) { return append(nested.text()); }
+std::string& json_array::next() {
+  if (!content_.empty()) content_ += ',';
+  return content_;
+}
 
 }  // namespace settle

@@ -24,7 +24,7 @@ class json_array {
   std::string text() const { return "[" + content_ + "]"; }
 
  private:
-  json_array& append(std::string_view element);
+  std::string& next();
   std::string content_;
 };
 

@@ -1,6 +1,6 @@
 // One attempt at a batch: fence, claims, handlers and commit in one transaction.
 #include <algorithm>
-#include <numeric>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -60,7 +60,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   auto tx = db_.begin(cancel);
   check_fences(tx, messages);
   auto what = claim(tx, messages, keys);
-  if (retention_.due()) retention_.expire(tx, 2);  // batches per partition: faster than they come in
+  if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
   if (zoo::has(zoo::bug::check_then_insert))
     for (std::size_t i = 0; i < what.size(); ++i)
       if (what[i] != verdict::ignore) what[i] = unseen[i] ? verdict::run : verdict::duplicate;
@@ -90,9 +90,13 @@ void consumer::engine::check_fences(transaction& tx, batch messages) {
   for (const auto* one : messages)
     if (!one->content.fence.partition.empty())
       fences.emplace(one->content.fence.partition, one->content.fence.epoch);
+  if (fences.empty()) return;
+  const auto rows = tx.execute(queries::consume::read_fences, {options_.name});
+  std::map<std::string_view, std::int64_t> stored;
+  for (std::size_t i = 0; i < rows.size(); ++i) stored[rows[i][0].text()] = rows[i][1].integer();
   for (const auto& [partition, epoch] : fences) {
-    const auto stored = tx.execute(queries::consume::read_fence, {options_.name, partition});
-    const auto highest = stored.empty() ? -1 : stored[0][0].integer();
+    const auto known = stored.find(partition);
+    const auto highest = known == stored.end() ? -1 : known->second;
     if (highest == epoch) continue;
     if (highest > epoch)
       throw error(errc::ownership_lost, "partition " + std::string(partition) + " has another owner now");
@@ -181,7 +185,7 @@ void consumer::engine::succeeded(batch messages, const verdicts& what) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (what[i] == verdict::duplicate || what[i] == verdict::beyond_horizon)
       report_skipped(messages[i]->content.content, what[i]);
-    messages[i]->failures = 0;
+    inbox_.succeeded(*messages[i]);
     done_.push_back(messages[i]);
   }
   const auto applied = std::ranges::count(what, verdict::run);

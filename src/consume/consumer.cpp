@@ -9,9 +9,9 @@
 namespace settle::inline v0 {
 namespace {
 
-constexpr std::size_t read_ahead = 8;         // batches per fetch
-constexpr std::int64_t sweep_batches = 16;    // per partition, when there is no other work
-constexpr std::size_t acknowledge_after = 8;  // batches per acknowledgement, under load
+constexpr std::size_t read_ahead = 8;          // batches per fetch
+constexpr std::int64_t sweep_batches = 16;     // of records per sweep, when there is no other work
+constexpr std::size_t acknowledge_after = 16;  // batches per acknowledgement, under load
 constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for slow handlers
 
 void check(const consumer_options& options) {
@@ -106,15 +106,15 @@ void consumer::engine::acknowledge() {
 // something to remove.
 bool consumer::engine::sweep(const std::stop_token& cancel) {
   if (!retention_.due()) return false;
-  retention_.set_settled(subscription_->settled());
   {
     auto look = db_.read();
-    if (!retention_.has_expired(look)) return false;
+    if (!retention_.has_old(look)) return false;
   }
+  retention_.set_settled(subscription_->settled());
   auto tx = db_.begin(cancel);
-  retention_.expire(tx, sweep_batches);
+  const auto gone = retention_.expire(tx, sweep_batches);
   tx.commit("consumer.sweep");
-  return true;
+  return gone > 0;
 }
 
 // Applies a batch in one transaction. If one message spoils it, everything rolls back and the rest goes
@@ -151,7 +151,7 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
 
 void consumer::engine::hold(consume::held_message& one, const std::string& why) {
   const auto wait = quadratic_wait(one.failures + 1, options_.retry_wait, options_.retry_wait_max);
-  consume::inbox::failed(one, env().now() + wait);
+  inbox_.failed(one, env().now() + wait);
   {
     const std::scoped_lock lock(counts_mutex_);
     ++counts_.failures;

@@ -17,7 +17,9 @@ void inbox::add(std::vector<delivery> arrived) {
 void inbox::revoke(std::span<const std::uint32_t> partitions) {
   if (partitions.empty()) return;
   std::erase_if(messages_, [&](const held_message& one) {
-    return std::ranges::find(partitions, one.content.tag.partition) != partitions.end();
+    const bool gone = std::ranges::find(partitions, one.content.tag.partition) != partitions.end();
+    if (gone && one.failures > 0) --waiting_;
+    return gone;
   });
 }
 
@@ -45,6 +47,7 @@ std::vector<held_message*> inbox::next_batch(std::size_t most, timestamp now) {
 
 // Nearly always the oldest are done, in order; only what is left after them needs a search.
 void inbox::finished(std::span<held_message* const> done) {
+  for (auto* one : done) succeeded(*one);
   std::size_t taken = 0;
   for (; taken < done.size() && !messages_.empty() && done[taken] == &messages_.front(); ++taken)
     messages_.pop_front();
@@ -53,16 +56,17 @@ void inbox::finished(std::span<held_message* const> done) {
 }
 
 void inbox::failed(held_message& one, timestamp retry_at) {
-  ++one.failures;
+  if (one.failures++ == 0) ++waiting_;
   one.retry_at = retry_at;
 }
 
-std::size_t inbox::waiting() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(messages_, [](const held_message& one) { return one.failures > 0; }));
+void inbox::succeeded(held_message& one) {
+  if (one.failures > 0) --waiting_;
+  one.failures = 0;
 }
 
 timestamp inbox::next_retry(timestamp otherwise) const {
+  if (waiting_ == 0) return otherwise;
   timestamp earliest = otherwise;
   for (const auto& one : messages_)
     if (one.failures > 0) earliest = std::min(earliest, one.retry_at);

@@ -33,16 +33,18 @@ class inbox {
   std::vector<held_message*> next_batch(std::size_t most, timestamp now);
 
   void finished(std::span<held_message* const> done);
-  static void failed(held_message& one, timestamp retry_at);
+  void failed(held_message& one, timestamp retry_at);
+  void succeeded(held_message& one);  // its failures are forgotten; it stays until it is finished
 
   std::size_t size() const { return messages_.size(); }
-  std::size_t waiting() const;  // messages that have failed and wait for another try
+  std::size_t waiting() const { return waiting_; }  // messages that have failed and wait for another try
 
   // When the next failed message may run; `otherwise` if none waits.
   timestamp next_retry(timestamp otherwise) const;
 
  private:
   std::list<held_message> messages_;  // addresses stay valid while others come and go
+  std::size_t waiting_ = 0;
 };
 
 // Whether the two must keep their order.

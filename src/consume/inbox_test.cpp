@@ -70,28 +70,28 @@ TEST(inbox, what_is_finished_is_gone_and_the_rest_stays_valid) {
 TEST(inbox, a_failed_message_holds_back_its_key_and_no_other) {
   inbox in;
   in.add({make("1", "a"), make("2", "b"), make("3", "a"), make("4", "b")});
-  inbox::failed(*in.next_batch(1, now)[0], now + 1s);
+  in.failed(*in.next_batch(1, now)[0], now + 1s);
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"2", "4"}));
 }
 
 TEST(inbox, the_same_key_on_another_topic_is_another_key) {
   inbox in;
   in.add({make("1", "a"), make("2", "a", 0, "payments")});
-  inbox::failed(*in.next_batch(1, now)[0], now + 1s);
+  in.failed(*in.next_batch(1, now)[0], now + 1s);
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"2"}));
 }
 
 TEST(inbox, a_failed_message_without_a_key_holds_back_nobody) {
   inbox in;
   in.add({make("1", ""), make("2", ""), make("3", "a")});
-  inbox::failed(*in.next_batch(1, now)[0], now + 1s);
+  in.failed(*in.next_batch(1, now)[0], now + 1s);
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"2", "3"}));
 }
 
 TEST(inbox, a_failed_message_runs_alone_when_its_time_has_come) {
   inbox in;
   in.add({make("1", "a"), make("2", "b"), make("3", "a")});
-  inbox::failed(*in.next_batch(1, now)[0], now + 1s);
+  in.failed(*in.next_batch(1, now)[0], now + 1s);
   EXPECT_EQ(ids(in.next_batch(10, now + 1s - 1us)), (names{"2"}));
   EXPECT_EQ(ids(in.next_batch(10, now + 1s)), (names{"1"}));
 }
@@ -99,7 +99,7 @@ TEST(inbox, a_failed_message_runs_alone_when_its_time_has_come) {
 TEST(inbox, messages_that_arrived_before_a_retry_that_is_due_run_first_and_without_it) {
   inbox in;
   in.add({make("1", "a"), make("2", "b"), make("3", "c")});
-  inbox::failed(*in.next_batch(2, now)[1], now);
+  in.failed(*in.next_batch(2, now)[1], now);
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"1"}));
   in.finished(in.next_batch(10, now));
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"2"}));
@@ -108,7 +108,7 @@ TEST(inbox, messages_that_arrived_before_a_retry_that_is_due_run_first_and_witho
 TEST(inbox, after_the_retry_its_key_goes_on_in_order) {
   inbox in;
   in.add({make("1", "a"), make("2", "a"), make("3", "a")});
-  inbox::failed(*in.next_batch(1, now)[0], now);
+  in.failed(*in.next_batch(1, now)[0], now);
   in.finished(in.next_batch(10, now));
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"2", "3"}));
 }
@@ -117,8 +117,8 @@ TEST(inbox, two_failed_messages_are_retried_one_at_a_time) {
   inbox in;
   in.add({make("1", "a"), make("2", "b"), make("3", "c")});
   const auto batch = in.next_batch(2, now);
-  inbox::failed(*batch[0], now);
-  inbox::failed(*batch[1], now);
+  in.failed(*batch[0], now);
+  in.failed(*batch[1], now);
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"1"}));
 }
 
@@ -126,8 +126,8 @@ TEST(inbox, failures_are_counted) {
   inbox in;
   in.add({make("1", "a")});
   auto* one = in.next_batch(1, now)[0];
-  inbox::failed(*one, now + 1s);
-  inbox::failed(*one, now + 4s);
+  in.failed(*one, now + 1s);
+  in.failed(*one, now + 4s);
   EXPECT_EQ(one->failures, 2);
   EXPECT_EQ(one->retry_at, now + 4s);
 }
@@ -146,7 +146,7 @@ TEST(inbox, revoked_partitions_are_forgotten_and_others_kept) {
 TEST(inbox, a_revoked_failure_stops_holding_back_its_key) {
   inbox in;
   in.add({make("1", "a", 1)});
-  inbox::failed(*in.next_batch(1, now)[0], now + 1s);
+  in.failed(*in.next_batch(1, now)[0], now + 1s);
   in.revoke(std::vector<std::uint32_t>{1});
   in.add({make("1", "a", 1), make("2", "a", 1)});
   EXPECT_EQ(ids(in.next_batch(10, now)), (names{"1", "2"}));
@@ -156,7 +156,7 @@ TEST(inbox, waiting_counts_what_failed_and_has_not_succeeded_since) {
   inbox in;
   in.add({make("1", "a"), make("2", "b")});
   EXPECT_EQ(in.waiting(), 0u);
-  inbox::failed(*in.next_batch(1, now)[0], now);
+  in.failed(*in.next_batch(1, now)[0], now);
   EXPECT_EQ(in.waiting(), 1u);
   in.finished(in.next_batch(1, now));
   EXPECT_EQ(in.waiting(), 0u);
@@ -167,8 +167,8 @@ TEST(inbox, the_next_retry_is_the_earliest_one) {
   in.add({make("1", "a"), make("2", "b"), make("3", "c")});
   EXPECT_EQ(in.next_retry(now + 9s), now + 9s);
   const auto batch = in.next_batch(2, now);
-  inbox::failed(*batch[0], now + 5s);
-  inbox::failed(*batch[1], now + 3s);
+  in.failed(*batch[0], now + 5s);
+  in.failed(*batch[1], now + 3s);
   EXPECT_EQ(in.next_retry(now + 9s), now + 3s);
   EXPECT_EQ(in.next_retry(now + 1s), now + 1s);
 }

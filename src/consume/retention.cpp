@@ -65,32 +65,31 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, std::span<const rec
 }
 
 void retention::note(transaction& tx, std::span<const recorded> fresh) const {
-  struct batch {
+  struct log_part {
     std::int64_t position = 0;
-    std::vector<std::string_view> ids;
-    std::map<std::pair<std::string_view, int>, std::int64_t> origins;
+    std::map<std::string_view, std::map<int, std::int64_t>> highest;  // by source and lane
   };
-  std::map<std::string_view, batch> by_log;
+  std::map<std::string_view, log_part> by_log;
+  json_array ids;
   for (const auto& one : fresh) {
-    auto& in = by_log[log_of(*one.what)];
-    in.position = std::max(in.position, one.what->tag.position);
-    in.ids.push_back(one.key);
+    ids.add(one.key);
+    auto& part = by_log[log_of(*one.what)];
+    part.position = std::max(part.position, one.what->tag.position);
     const auto at = place_of(*one.what);
-    auto& highest = in.origins[{at.source, at.lane}];
+    auto& highest = part.highest[at.source][at.lane];
     highest = std::max(highest, at.sequence);
   }
-  std::vector<parameters> rows;
-  for (const auto& [log, of] : by_log) {
-    json_array ids, origins;
-    for (const auto id : of.ids) ids.add(id);
-    for (const auto& [where, sequence] : of.origins) {
-      json_array origin;
-      origin.add(where.first).add(where.second).add(sequence);
-      origins.add(origin);
+  json_array logs;
+  for (const auto& [log, part] : by_log) {
+    json_array sources;
+    for (const auto& [source, by_lane] : part.highest) {
+      json_array lanes;
+      for (const auto& [lane, sequence] : by_lane) lanes.add(json_array().add(lane).add(sequence));
+      sources.add(json_array().add(source).add(lanes));
     }
-    rows.push_back({consumer_, log, of.position, env_.now(), ids.text(), origins.text()});
+    logs.add(json_array().add(log).add(part.position).add(sources));
   }
-  tx.execute_many(queries::consume::note_batch, rows);
+  tx.execute(queries::consume::note_batch, {consumer_, env_.now(), ids.text(), logs.text()});
 }
 
 void retention::set_settled(std::vector<settled_partition> done) { settled_ = std::move(done); }
@@ -106,35 +105,36 @@ void retention::look_again_later() {
 }
 
 // The first batch that has to stay, or nothing if that is the oldest.
-std::optional<std::int64_t> retention::first_to_keep(transaction& tx, const settled_partition& in,
-                                                     std::int64_t batches_max) const {
-  const bool by_clock_alone = zoo::has(zoo::bug::retention_by_wrong_clock);
-  const auto upto = by_clock_alone ? std::numeric_limits<std::int64_t>::max() : in.position;
-  const auto found = tx.execute(queries::consume::first_batch_to_keep,
-                                {consumer_, in.log, env_.now() - keep_, upto, batches_max});
+std::optional<std::int64_t> retention::first_to_keep(transaction& tx, std::int64_t batches_max) const {
+  const auto& look = zoo::has(zoo::bug::retention_by_wrong_clock) ? queries::consume::first_young_batch
+                                                                  : queries::consume::first_batch_to_keep;
+  const auto found = tx.execute(look, {consumer_, env_.now() - keep_, batches_max});
   const auto keep = found[0][0].integer();
   const auto oldest = found[0][1].integer();
   return keep > oldest ? std::optional(keep) : std::nullopt;
 }
 
-bool retention::has_expired(transaction& tx) {
-  const bool found =
-      std::ranges::any_of(settled_, [&](const auto& in) { return first_to_keep(tx, in, 1).has_value(); });
-  if (!found) look_again_later();
-  return found;
+// In any transaction: whether a batch is old enough. What the broker is done with is asked afterwards.
+bool retention::has_old(transaction& tx) {
+  const auto found = tx.execute(queries::consume::first_young_batch, {consumer_, env_.now() - keep_, 1});
+  const bool old = found[0][0].integer() > found[0][1].integer();
+  if (!old) look_again_later();
+  return old;
 }
 
 std::int64_t retention::expire(transaction& tx, std::int64_t batches_max) {
-  std::int64_t gone = 0;
-  for (const auto& in : settled_) {
-    const auto keep = first_to_keep(tx, in, batches_max);
-    if (!keep) continue;
-    if (!zoo::has(zoo::bug::retention_by_wrong_clock))
-      tx.execute(queries::consume::raise_horizons, {consumer_, in.log, *keep});
-    gone += tx.execute(queries::consume::delete_records_below, {consumer_, in.log, *keep}).affected();
-    tx.execute(queries::consume::delete_batches_below, {consumer_, in.log, *keep});
+  std::vector<parameters> done;
+  for (const auto& in : settled_) done.push_back({consumer_, in.log, in.position});
+  tx.execute_many(queries::consume::note_settled, done);
+  const auto keep = first_to_keep(tx, batches_max);
+  if (!keep) {
+    look_again_later();
+    return 0;
   }
-  if (gone == 0) look_again_later();
+  if (!zoo::has(zoo::bug::retention_by_wrong_clock))
+    tx.execute(queries::consume::raise_horizons, {consumer_, *keep});
+  const auto gone = tx.execute(queries::consume::delete_records_below, {consumer_, *keep}).affected();
+  tx.execute(queries::consume::delete_batches_below, {consumer_, *keep});
   return gone;
 }
 

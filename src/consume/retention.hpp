@@ -48,14 +48,13 @@ class retention {
   void set_settled(std::vector<settled_partition> done);
 
   bool due() const;
-  // Forgets at most so many batches per partition; how many records those were.
+  // Whether a batch is old enough to go, in any transaction. If not, the next look is due later.
+  bool has_old(transaction& tx);
+  // Forgets at most so many batches; how many records those were.
   std::int64_t expire(transaction& tx, std::int64_t batches_max);
-  // Whether expire() would find something, in any transaction. If not, the next look is due later.
-  bool has_expired(transaction& tx);
 
  private:
-  std::optional<std::int64_t> first_to_keep(transaction& tx, const settled_partition& in,
-                                            std::int64_t batches_max) const;
+  std::optional<std::int64_t> first_to_keep(transaction& tx, std::int64_t batches_max) const;
   std::string_view log_of(const delivery& of) const;
   void look_again_later();
 

@@ -94,14 +94,14 @@ TEST(consumer, under_load_one_acknowledgement_serves_several_batches) {
   for (int i = 0; i < 100; ++i)
     b.broker.messages.push_back(bench::make(std::to_string(i), std::to_string(i)));
   auto c = b.make_consumer(bench::insert, {.name = "tester", .batch_max = 5});
-  for (int batch = 0; batch < 7; ++batch) c->run_once();
+  for (int batch = 0; batch < 15; ++batch) c->run_once();
   EXPECT_EQ(b.broker.acknowledge_calls, 0);
   c->run_once();
   EXPECT_EQ(b.broker.acknowledge_calls, 1);
-  EXPECT_EQ(b.broker.acknowledged.size(), 40u);
+  EXPECT_EQ(b.broker.acknowledged.size(), 80u);
   c->run_once();
   c->leave();
-  EXPECT_EQ(b.broker.acknowledged.size(), 45u) << "leaving acknowledges what is done";
+  EXPECT_EQ(b.broker.acknowledged.size(), 85u) << "leaving acknowledges what is done";
 }
 
 // Proves C1

@@ -1,5 +1,5 @@
--- name: read_fence
-select epoch from settle_consumer_fences where consumer = $1 and partition = $2
+-- name: read_fences
+select partition, epoch from settle_consumer_fences where consumer = $1
 
 -- name: raise_fence
 insert into settle_consumer_fences (consumer, partition, epoch) values ($1, $2, $3)

@@ -1,38 +1,51 @@
--- Records go by batches, oldest first, per partition of the broker. Each look is at the oldest batches only,
--- so the cost does not depend on how many are kept.
+-- Records go by batches, oldest first. Each look is at the oldest batches only, so the cost does not depend on
+-- how many are kept.
 
 -- name: note_batch
-insert into settle_processed_batches (consumer, log, position, processed_at, message_ids, origins)
-values ($1, $2, $3, $4, $5, $6)
+insert into settle_processed_batches (consumer, id, processed_at, message_ids, logs)
+values ($1, coalesce((select max(id) from settle_processed_batches where consumer = $1), 0) + 1, $2, $3, $4)
 
--- The first batch that has to stay: too young (or from the future: then the clock has jumped), or the broker
--- may deliver something of it again. $3 is the time of the oldest to keep, $4 the position up to which the
--- broker is done; only the oldest $5 are looked at.
--- The second column is the oldest there is.
+-- Not the highest ever: after a restore the broker may be further back.
+-- name: note_settled
+insert into settle_settled_logs (consumer, log, position) values ($1, $2, $3)
+on conflict (consumer, log) do update set position = excluded.position
+
+-- The first batch that has to stay, and the oldest there is. It stays if it is too young (or from the future:
+-- then the clock has jumped), or if the broker may deliver something of it again. $2 is the time of the oldest
+-- to keep; only the oldest $3 are looked at.
 -- name: first_batch_to_keep
-select coalesce(min(case when processed_at >= $3 or position > $4 then id end), max(id) + 1, 0),
-       coalesce(min(id), 0)
-from (select id, processed_at, position from settle_processed_batches
-      where consumer = $1 and log = $2 order by id limit $5)
+select coalesce(min(case when processed_at >= $2 or open then id end), max(id) + 1, 0), coalesce(min(id), 0)
+from (select b.id, b.processed_at,
+             exists (select 1 from json_each(b.logs) l
+                     left join settle_settled_logs s
+                       on s.consumer = $1 and s.log = json_extract(l.value, '$[0]')
+                     where json_extract(l.value, '$[1]') > coalesce(s.position, -1)) as open
+      from settle_processed_batches b where b.consumer = $1 order by b.id limit $3)
+
+-- The same by age alone.
+-- name: first_young_batch
+select coalesce(min(case when processed_at >= $2 then id end), max(id) + 1, 0), coalesce(min(id), 0)
+from (select id, processed_at from settle_processed_batches where consumer = $1 order by id limit $3)
 
 -- name: raise_horizons
-with gone(source, lane, sequence) as (
-  select json_extract(o.value, '$[0]'), json_extract(o.value, '$[1]'), json_extract(o.value, '$[2]')
-  from settle_processed_batches b, json_each(b.origins) o
-  where b.consumer = $1 and b.log = $2 and b.id < $3)
+with gone(log, source, lane, sequence) as (
+  select json_extract(l.value, '$[0]'), json_extract(s.value, '$[0]'), json_extract(o.value, '$[0]'),
+         json_extract(o.value, '$[1]')
+  from settle_processed_batches b, json_each(b.logs) l, json_each(l.value, '$[2]') s, json_each(s.value, '$[1]') o
+  where b.consumer = $1 and b.id < $2)
 insert into settle_dedup_horizons (consumer, lane, log, source, sequence)
-select $1, lane, $2, source, max(sequence) from gone group by source, lane
+select $1, lane, log, source, max(sequence) from gone group by log, source, lane
 union all
-select $1, -1, $2, source, max(sequence) from gone group by source
+select $1, -1, log, source, max(sequence) from gone group by log, source
 on conflict (consumer, lane, log, source) do update set sequence = max(sequence, excluded.sequence)
 
 -- name: delete_records_below
 delete from settle_processed_events where consumer = $1 and message_id in
   (select m.value from settle_processed_batches b, json_each(b.message_ids) m
-   where b.consumer = $1 and b.log = $2 and b.id < $3)
+   where b.consumer = $1 and b.id < $2)
 
 -- name: delete_batches_below
-delete from settle_processed_batches where consumer = $1 and log = $2 and id < $3
+delete from settle_processed_batches where consumer = $1 and id < $2
 
 -- name: read_highest_horizons
 select log, source, sequence from settle_dedup_horizons where consumer = $1 and lane = -1
