@@ -29,17 +29,28 @@ demo:
 	@cmake --build build/demo -j $(JOBS)
 	@build/demo/demo/order_storm $(if $(SEED),--seed $(SEED)) $(if $(ORDERS),--orders $(ORDERS))
 
+# Private servers for as long as the tests run; see tools/servers.
+WITH_SERVERS = tools/servers run postgres pgbouncer --
+
 test: build
+	@tools/setup servers || [ "$(CI)" != true ]
+	@+$(WITH_SERVERS) $(MAKE) --no-print-directory test-required
+
+test-all: build
+	@tools/setup servers || [ "$(CI)" != true ]
+	@+$(WITH_SERVERS) $(MAKE) --no-print-directory test-more
+
+.PHONY: test-required test-more test-preset
+test-required:
 	@$(CTEST) --test-dir build/release -LE long
 	@$(MAKE) --no-print-directory test-preset PRESET=asan
 
-test-all: test
+test-more: test-required
 	@$(MAKE) --no-print-directory test-preset PRESET=tsan
 	@tools/setup clang
 	@$(MAKE) --no-print-directory test-preset PRESET=clang
 	@$(CTEST) --test-dir build/release -L long
 
-.PHONY: test-preset
 test-preset:
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS)

@@ -7,12 +7,16 @@ set_target_properties(settle_shared PROPERTIES EXPORT_NAME settle)
 set_target_properties(settle PROPERTIES EXPORT_NAME static)
 
 # Headers alone, for components that add headers to either form of the library.
-add_library(settle_boost_json INTERFACE)
-set_target_properties(settle_boost_json PROPERTIES EXPORT_NAME boost_json)
-target_include_directories(settle_boost_json INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_compile_features(settle_boost_json INTERFACE cxx_std_20)
-target_link_libraries(settle_boost_json INTERFACE Boost::json)
+function(settle_header_component component)
+  add_library(settle_${component} INTERFACE)
+  set_target_properties(settle_${component} PROPERTIES EXPORT_NAME ${component})
+  target_include_directories(settle_${component} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(settle_${component} INTERFACE cxx_std_20)
+  target_link_libraries(settle_${component} INTERFACE ${ARGN})
+endfunction()
+settle_header_component(boost_json Boost::json)
+settle_header_component(libpqxx PkgConfig::LIBPQXX)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/settle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp")
@@ -26,6 +30,7 @@ endfunction()
 settle_install_component(shared settle_shared)
 settle_install_component(static settle)
 settle_install_component(boost_json settle_boost_json)
+settle_install_component(libpqxx settle_libpqxx)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/settle-config.cmake.in
   ${PROJECT_BINARY_DIR}/package/settle-config.cmake INSTALL_DESTINATION ${settle_package_dir})

@@ -10,7 +10,11 @@ sqlite_database::sqlite_database(const std::string& path, const options& opts)
       where_{path, opts.vfs},
       options_(opts),
       queue_(opts.vfs.empty() ? path + "-queue" : std::string()),
-      checkpointer_(where_, opts.checkpoint_pages) {
+      checkpointer_(where_, opts.checkpoint_pages),
+      pool_({path, opts.connections_max, opts.busy_timeout}, [this](const std::stop_token&) {
+        return std::make_unique<sqlite_connection>(where_, queue_, checkpointer_, options_.busy_timeout,
+                                                   env());
+      }) {
   // Fails here, where the caller expects it, and creates the file. Readers of a file that is ready do
   // not queue behind its writers.
   const auto first = open_handle(where_, static_cast<int>(opts.busy_timeout / std::chrono::milliseconds(1)));
@@ -19,22 +23,11 @@ sqlite_database::sqlite_database(const std::string& path, const options& opts)
   switch_to_wal(first.get());
 }
 
-std::unique_ptr<connection> sqlite_database::acquire() {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!idle_.empty()) {
-      auto taken = std::move(idle_.back());
-      idle_.pop_back();
-      return taken;
-    }
-  }
-  return std::make_unique<sqlite_connection>(where_, queue_, checkpointer_, options_.busy_timeout, env());
+std::unique_ptr<connection> sqlite_database::acquire(const std::stop_token& cancel) {
+  return pool_.acquire(cancel);
 }
 
-void sqlite_database::release(std::unique_ptr<connection> idle) noexcept {
-  const std::scoped_lock lock(mutex_);
-  if (idle_.size() < idle_max) idle_.push_back(std::move(idle));
-}
+void sqlite_database::release(std::unique_ptr<connection> idle) noexcept { pool_.release(std::move(idle)); }
 
 std::unique_ptr<wakeup> sqlite_database::watch() {
   if (!where_.vfs.empty()) return std::make_unique<nothing_to_watch>();

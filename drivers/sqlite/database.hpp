@@ -2,11 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "settle/sqlite.hpp"
+#include "sql/pool.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/write_queue.hpp"
 
@@ -21,18 +20,15 @@ class sqlite_database final : public database {
   std::unique_ptr<wakeup> watch() override;
 
  protected:
-  std::unique_ptr<connection> acquire() override;
+  std::unique_ptr<connection> acquire(const std::stop_token& cancel) override;
   void release(std::unique_ptr<connection> idle) noexcept override;
 
  private:
-  static constexpr std::size_t idle_max = 8;
-
   location where_;
   options options_;
   write_queue queue_;
   checkpointer checkpointer_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<connection>> idle_;
+  sql::pool pool_;  // last, because its connections use all of the above
 };
 
 }  // namespace settle::inline v0::sqlite

@@ -10,33 +10,37 @@
 namespace settle::inline v0::sqlite {
 namespace {
 
-// Resets a statement when the call that used it ends, however it ends.
+// Resets a statement when the call that used it ends, however it ends. What was bound stays bound, and may
+// not exist any more: nothing looks at it, since every use binds everything first.
 struct reset_at_end {
   sqlite3_stmt* stmt;
-  ~reset_at_end() {
-    sqlite3_reset(stmt);
-    sqlite3_clear_bindings(stmt);
-  }
+  ~reset_at_end() { sqlite3_reset(stmt); }
 };
 
-value read_column(sqlite3_stmt* stmt, int column) {
+// Asks for the column once, not for each of its properties. No other thread uses the handle meanwhile, so
+// the value needs no mutex.
+void read_column(sqlite3_stmt* stmt, int column, std::vector<value>& into) {
+  auto* const cell = sqlite3_column_value(stmt, column);
   const auto bytes = [&](const void* data) {
-    return std::string(static_cast<const char*>(data),
-                       static_cast<std::size_t>(sqlite3_column_bytes(stmt, column)));
+    return std::string(static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_value_bytes(cell)));
   };
-  switch (sqlite3_column_type(stmt, column)) {
+  switch (sqlite3_value_type(cell)) {
     case SQLITE_INTEGER:
-      return sqlite3_column_int64(stmt, column);
+      into.emplace_back(sqlite3_value_int64(cell));
+      break;
     case SQLITE_FLOAT:
-      return sqlite3_column_double(stmt, column);
+      into.emplace_back(sqlite3_value_double(cell));
+      break;
     case SQLITE_TEXT:
-      return bytes(sqlite3_column_text(stmt, column));
+      into.emplace_back(bytes(sqlite3_value_text(cell)));
+      break;
     case SQLITE_BLOB: {
-      const void* data = sqlite3_column_blob(stmt, column);
-      return blob{data == nullptr ? std::string() : bytes(data)};
+      const void* data = sqlite3_value_blob(cell);
+      into.emplace_back(blob{data == nullptr ? std::string() : bytes(data)});
+      break;
     }
     default:
-      return nullptr;
+      into.emplace_back();
   }
 }
 
@@ -119,7 +123,7 @@ result statements::run(prepared& what, std::span<const value> values) {
   const auto changed_before = sqlite3_total_changes64(db_);
   int step;
   while ((step = sqlite3_step(stmt)) == SQLITE_ROW)
-    for (int c = 0; c < columns; ++c) cells.push_back(read_column(stmt, c));
+    for (int c = 0; c < columns; ++c) read_column(stmt, c, cells);
   if (step != SQLITE_DONE) throw_last_error(db_, sqlite3_sql(stmt));
   what.cells = cells.size();
   // sqlite3_changes64 alone keeps the number of an earlier statement if this one changed nothing.

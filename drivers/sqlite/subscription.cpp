@@ -22,31 +22,16 @@ std::uint32_t tag_of(std::uint32_t topic_index, int partition) {
 }
 
 message message_of(result& rows, std::size_t row, const std::string& topic) {
-  message m;
-  m.topic = topic;
-  m.id = rows.take(row, 1).take_text();
-  m.source = rows.take(row, 2).take_text();
-  m.type = rows.take(row, 3).take_text();
-  m.key = rows.take(row, 4).take_text();
-  m.subject = rows.take(row, 5).take_text();
-  m.content_type = rows.take(row, 6).take_text();
-  m.time = rows[row][7].time();
-  m.extensions = attributes_from_json(rows[row][8].text());
-  m.payload = rows.take(row, 9).take_bytes();
-  return m;
-}
-
-// In the order of the log: the claims of a batch then append to the consumer's records. Deliveries are
-// large, so each is moved once, not at every exchange of a sort.
-void sort_by_position(std::vector<delivery>& all) {
-  std::vector<std::pair<std::int64_t, std::size_t>> order;
-  order.reserve(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) order.emplace_back(all[i].tag.position, i);
-  std::ranges::sort(order);
-  std::vector<delivery> sorted;
-  sorted.reserve(all.size());
-  for (const auto& [position, index] : order) sorted.push_back(std::move(all[index]));
-  all = std::move(sorted);
+  return {.id = rows.take(row, 1).take_text(),
+          .source = rows.take(row, 2).take_text(),
+          .type = rows.take(row, 3).take_text(),
+          .topic = topic,
+          .key = rows.take(row, 4).take_text(),
+          .subject = rows.take(row, 5).take_text(),
+          .content_type = rows.take(row, 6).take_text(),
+          .time = rows[row][7].time(),
+          .extensions = attributes_from_json(rows[row][8].text()),
+          .payload = rows.take(row, 9).take_bytes()};
 }
 
 }  // namespace
@@ -95,47 +80,68 @@ fetched embedded_subscription::fetch(std::size_t messages_max) {
   fetched out;
   commit_acknowledged();
   refresh_if_due();
-  std::vector<std::pair<std::uint32_t, int>> owned;
-  for (std::uint32_t i = 0; i < topics_.size(); ++i)
-    for (const auto& [partition, unused] : topics_[i].partitions) owned.emplace_back(i, partition);
-  if (owned.empty() || messages_max == 0) {
-    out.revoked = std::exchange(revoked_, {});
-    return out;
+  if (messages_max > 0) {
+    auto parts = read_parts(messages_max);
+    out.deliveries = in_log_order(parts);
+    // Nothing is counted as delivered before all of it is read: a failed read must not leave a gap behind.
+    for (const auto& part : parts) {
+      auto& tracker = topics_[part.topic].partitions.at(part.partition).tracker;
+      for (std::size_t i = 0; i < part.rows.size(); ++i) tracker.delivered(part.rows[i][0].integer());
+    }
   }
-  const auto fair = (messages_max + owned.size() - 1) / owned.size();
-  out.deliveries.reserve(messages_max);
-  ++turn_;
-  auto tx = home_.file().read();
-  for (std::size_t n = 0; n < owned.size() && out.deliveries.size() < messages_max; ++n) {
-    const auto [index, partition] = owned[(turn_ + n) % owned.size()];
-    const auto limit = std::min(fair, messages_max - out.deliveries.size());
-    read_partition(tx, {index, partition, limit}, out);
-  }
-  sort_by_position(out.deliveries);
-  // Nothing is counted as delivered before all of it is read: a failed read must not leave a gap behind.
-  for (const auto& one : out.deliveries)
-    topics_[one.tag.partition >> partition_bits]
-        .partitions.at(static_cast<int>(one.tag.partition & partition_mask))
-        .tracker.delivered(one.tag.position);
   out.revoked = std::exchange(revoked_, {});
   return out;
 }
 
-void embedded_subscription::read_partition(transaction& tx, const part& of, fetched& into) {
-  auto& topic = topics_[of.topic];
-  const int partition = of.partition;
-  auto& state = topic.partitions.at(partition);
-  auto rows = tx.execute(
-      queries::broker::read_partition,
-      {topic.info.id, partition, state.tracker.delivered_through(), static_cast<std::int64_t>(of.limit)});
-  if (rows.empty()) return;
-  const partition_fence fence{fmt::format("{}/{}/{}", home_.id(), topic.name, partition),
-                              topic.ownership->held().at(partition).epoch};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto position = rows[i][0].integer();
-    into.deliveries.push_back(
-        {message_of(rows, i, topic.name), {tag_of(of.topic, partition), position}, fence});
+std::vector<embedded_subscription::part> embedded_subscription::read_parts(std::size_t messages_max) {
+  std::vector<std::pair<std::uint32_t, int>> owned;
+  for (std::uint32_t i = 0; i < topics_.size(); ++i)
+    for (const auto& [partition, unused] : topics_[i].partitions) owned.emplace_back(i, partition);
+  std::vector<part> parts;
+  if (owned.empty()) return parts;
+  const auto fair = (messages_max + owned.size() - 1) / owned.size();
+  ++turn_;
+  auto tx = home_.file().read();
+  auto room = messages_max;
+  for (std::size_t n = 0; n < owned.size() && room > 0; ++n) {
+    const auto [index, partition] = owned[(turn_ + n) % owned.size()];
+    const auto& topic = topics_[index];
+    const auto after = topic.partitions.at(partition).tracker.delivered_through();
+    auto rows =
+        tx.execute(queries::broker::read_partition,
+                   {topic.info.id, partition, after, static_cast<std::int64_t>(std::min(fair, room))});
+    if (rows.empty()) continue;
+    room -= rows.size();
+    parts.push_back({index, partition, std::move(rows)});
   }
+  return parts;
+}
+
+// So that the claims of a batch append to the consumer's records.
+std::vector<delivery> embedded_subscription::in_log_order(std::span<part> parts) const {
+  struct place {
+    std::int64_t position;
+    std::size_t part;
+    std::size_t row;
+  };
+  std::vector<place> order;
+  std::vector<partition_fence> fences;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto& topic = topics_[parts[p].topic];
+    fences.push_back({fmt::format("{}/{}/{}", home_.id(), topic.name, parts[p].partition),
+                      topic.ownership->held().at(parts[p].partition).epoch});
+    for (std::size_t row = 0; row < parts[p].rows.size(); ++row)
+      order.push_back({parts[p].rows[row][0].integer(), p, row});
+  }
+  std::ranges::sort(order, {}, &place::position);
+  std::vector<delivery> all;
+  all.reserve(order.size());
+  for (const auto& [position, p, row] : order) {
+    auto& [topic, partition, rows] = parts[p];
+    all.emplace_back(message_of(rows, row, topics_[topic].name),
+                     delivery_tag{tag_of(topic, partition), position}, fences[p]);
+  }
+  return all;
 }
 
 void embedded_subscription::acknowledge(std::span<const delivery_tag> done) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,10 @@ class embedded_subscription final : public subscription {
   struct part {
     std::uint32_t topic;  // index in topics_
     int partition;
-    std::size_t limit;
+    result rows;  // of read_partition
   };
-  void read_partition(transaction& tx, const part& of, fetched& into);
+  std::vector<part> read_parts(std::size_t messages_max);
+  std::vector<delivery> in_log_order(std::span<part> parts) const;
 
   embedded_broker& home_;
   std::string group_;

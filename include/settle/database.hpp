@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -84,6 +85,16 @@ struct statement {
   parameters values;
 };
 
+// Which server a session talks to, where that can change under a running program. After a failover or a
+// restore the same address leads to another server or another history, and what was remembered of the old
+// one (transaction ids, positions) means nothing there.
+struct cluster_identity {
+  std::int64_t system_identifier = 0;  // drawn when the cluster was created
+  std::int64_t timeline = 0;           // grows with every promotion and every restore to a point in time
+  bool in_recovery = false;            // a standby: readable only
+  friend bool operator==(const cluster_identity&, const cluster_identity&) = default;
+};
+
 // One session with a database. Implemented by drivers; users work with transactions.
 class connection {
  public:
@@ -104,6 +115,17 @@ class connection {
 
   // Several statements separated by semicolons, without parameters. For migrations.
   virtual void execute_script(std::string_view sql) = 0;
+
+  // As transaction::post and transaction::wake_on_commit. Where statements cost no round trip, and where
+  // every commit wakes, there is nothing to save.
+  virtual void post(const query& text, std::span<const value> values) { execute(text, values); }
+  virtual void wake_on_commit() noexcept {}
+
+  // The server as it was when the session began. Nothing if it cannot change, or cannot be found out.
+  virtual std::optional<cluster_identity> identity() const { return std::nullopt; }
+
+  // Whether the session, with no transaction open, may serve somebody else. Asked by the pool.
+  virtual bool reusable() noexcept { return true; }
 };
 
 // What an event was caused by; events published in the same transaction inherit it.
@@ -127,6 +149,20 @@ class transaction {
   result execute(const query& text, std::initializer_list<value> values = {});
   result execute(const statement& what);
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows);
+
+  // A statement whose result nobody needs. It costs no round trip of its own: it is sent with the next
+  // statement or with the commit, in order, and its failure is thrown there and names it. On SQLite it
+  // simply runs.
+  void post(const statement& what);
+  void post(const query& text, std::initializer_list<value> values = {});
+
+  // After the commit, wakes whoever sleeps on database::watch(). Never inside the transaction: there a
+  // notification would make all commits queue. Calls within a moment share one wake-up. On SQLite every
+  // commit wakes by itself.
+  void wake_on_commit();
+
+  // See cluster_identity; nothing on SQLite.
+  std::optional<cluster_identity> identity() const;
 
   const environment& env() const { return *env_; }
   const origin& cause() const { return cause_; }
@@ -166,8 +202,9 @@ class database {
  public:
   virtual ~database();
 
-  // A read-write transaction. Waits for other writers in arrival order, at most busy_timeout, then
-  // throws store_busy. `cancel` ends the wait early with errc::cancelled.
+  // A read-write transaction. Waits at most busy_timeout for a free connection, and on SQLite for other
+  // writers, both in order of arrival, then throws store_busy. `cancel` ends any wait in this transaction,
+  // except that for the commit, with errc::cancelled.
   owned_transaction begin(std::stop_token cancel = {});
 
   // A read-only snapshot; neither waits for writers nor delays them.
@@ -179,15 +216,15 @@ class database {
   // A human name of this database for errors and logs (a path, or host and name; never a password).
   virtual std::string name() const = 0;
 
-  // Something to wait on until anybody, in this process or another, has committed here. Each caller
-  // gets its own.
+  // Something to wait on until anybody, in this process or another, has committed here: on SQLite
+  // anything, elsewhere a transaction that asked for it with wake_on_commit(). Each caller gets its own.
   virtual std::unique_ptr<wakeup> watch() = 0;
 
  protected:
   explicit database(const environment& env);
 
-  // Drivers hand out a connection, from a pool if they have one, and get it back idle.
-  virtual std::unique_ptr<connection> acquire() = 0;
+  // Drivers hand out a connection from their pool, and get it back without a transaction.
+  virtual std::unique_ptr<connection> acquire(const std::stop_token& cancel) = 0;
   virtual void release(std::unique_ptr<connection> idle) noexcept = 0;
 
  private:

@@ -37,6 +37,7 @@ enum class errc {
   schema_missing,           // Settle's tables are not there: migrate first
   schema_newer,             // the database was migrated by a newer version
   migration_changed,        // an applied migration differs from the one in this build
+  cluster_changed,          // the outbox belongs to another history of this database
   ownership_lost,           // another owner has taken over the share or partition
   destination_unavailable,  // the broker cannot be reached or cannot take messages now
   message_rejected,         // the broker will never accept this message

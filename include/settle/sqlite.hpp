@@ -24,8 +24,11 @@ namespace settle::inline v0::sqlite {
 
 struct options {
   environment env = {};
-  // How long a writer waits for its turn before it gets store_busy (retryable).
+  // How long a writer waits for its turn, and anybody for a free connection, before store_busy (retryable).
   duration busy_timeout = std::chrono::seconds(10);
+  // Connections, so transactions, at the same time. Each is a handful of file descriptors and a cache of up
+  // to 2 MB; with one writer at a time, more of them help only readers.
+  int connections_max = 16;
   // Pages (4 KiB) in the write-ahead log after which a commit also takes a checkpoint.
   int checkpoint_pages = 1000;
   // Name of a registered SQLite VFS, for simulations. With one set there is no lock file and nothing to

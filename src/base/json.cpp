@@ -86,7 +86,10 @@ json_array& json_array::add(std::int64_t number) {
 }
 
 json_array& json_array::add(const json_array& nested) {
-  next() += nested.text();
+  auto& out = next();
+  out += '[';
+  out += nested.content_;
+  out += ']';
   return *this;
 }
 

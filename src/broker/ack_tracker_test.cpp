@@ -48,6 +48,17 @@ TEST(ack_tracker, has_news_until_they_are_committed) {
   EXPECT_TRUE(t.has_news());
 }
 
+// The positions in between belong to other partitions.
+TEST(ack_tracker, a_gap_before_the_next_delivery_is_no_news) {
+  ack_tracker t(0);
+  t.delivered(10);
+  t.done(10);
+  t.committed(t.done_through());
+  t.delivered(20);
+  EXPECT_FALSE(t.has_news());
+  EXPECT_EQ(t.done_through(), 10);
+}
+
 TEST(ack_tracker, takes_the_same_position_any_number_of_times) {
   ack_tracker t(0);
   t.delivered(1);

@@ -1,10 +1,10 @@
 // One attempt at a batch: fence, claims, handlers and commit in one transaction.
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/json.hpp"
 #include "base/zoo.hpp"
 #include "consume/engine.hpp"
 #include "queries/consume.hpp"
@@ -29,37 +29,58 @@ bool blames_the_store(const error& e) {
   }
 }
 
+// What the events of its handler inherit.
+origin cause_of(const message& m) {
+  const auto extension = [&](std::string_view name) {
+    const auto found = m.extensions.find(name);
+    return found == m.extensions.end() ? std::string() : found->second;
+  };
+  auto correlation = extension("correlationid");
+  if (correlation.empty()) correlation = m.id;
+  return {std::move(correlation), m.id, extension("traceparent"), extension("tracestate")};
+}
+
 }  // namespace
 
 const consumer::raw_handler* consumer::engine::handler_of(const message& m) const {
-  const auto found = handlers_.find(std::pair(m.topic, m.type));
-  return found == handlers_.end() ? nullptr : &found->second;
+  const auto topic = handlers_.find(m.topic);
+  if (topic == handlers_.end()) return nullptr;
+  const auto found = topic->second.find(m.type);
+  return found == topic->second.end() ? nullptr : &found->second;
 }
 
-std::string consumer::engine::dedup_key_of(const message& m) const {
-  if (options_.key == dedup_key::message_id) return m.id;
-  return m.key.empty() ? std::string() : m.key + "-" + m.type;
+consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) const {
+  dedup_keys keys;
+  keys.all.reserve(messages.size());
+  const bool own_id = options_.key == dedup_key::message_id;
+  if (!own_id) keys.made.reserve(messages.size());  // so that the views of them stay valid
+  for (const auto* one : messages) {
+    const auto& m = one->content.content;
+    keys.all.push_back(own_id          ? m.id
+                       : m.key.empty() ? std::string_view()
+                                       : keys.made.emplace_back(m.key + "-" + m.type));
+  }
+  return keys;
 }
 
 std::optional<consumer::engine::failure> consumer::engine::attempt(batch messages,
                                                                    const std::stop_token& cancel) {
-  std::vector<std::string> keys;
+  const auto keys = dedup_keys_of(messages);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& m = messages[i]->content.content;
-    keys.push_back(dedup_key_of(m));
-    if (keys.back().empty() && handler_of(m) != nullptr)
+    if (keys.all[i].empty() && handler_of(m) != nullptr)
       return failure{
           i, error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic).what()};
   }
   std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
   if (zoo::has(zoo::bug::check_then_insert)) {
     auto look = db_.read();
-    for (const auto& key : keys)
+    for (const auto& key : keys.all)
       unseen.push_back(look.execute(queries::consume::is_processed, {options_.name, key}).empty());
   }
   auto tx = db_.begin(cancel);
   check_fences(tx, messages);
-  auto what = claim(tx, messages, keys);
+  auto what = claim(tx, messages, keys.all);
   if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
   if (zoo::has(zoo::bug::check_then_insert))
     for (std::size_t i = 0; i < what.size(); ++i)
@@ -86,37 +107,56 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
 // The partition's owner is checked where the effects are written: an owner that was replaced while it
 // slept finds a higher epoch here and writes nothing.
 void consumer::engine::check_fences(transaction& tx, batch messages) {
-  std::set<std::pair<std::string_view, std::int64_t>> fences;
-  for (const auto* one : messages)
-    if (!one->content.fence.partition.empty())
-      fences.emplace(one->content.fence.partition, one->content.fence.epoch);
+  std::vector<const delivery*> fences;  // one for each
+  for (const auto* one : messages) {
+    const auto same = [&](const delivery* seen) {
+      return seen->tag.partition == one->content.tag.partition &&
+             seen->fence.epoch == one->content.fence.epoch;
+    };
+    if (!one->content.fence.partition.empty() && std::ranges::none_of(fences, same))
+      fences.push_back(&one->content);
+  }
   if (fences.empty()) return;
-  const auto rows = tx.execute(queries::consume::read_fences, {options_.name});
+  // In one order for all, as the claims.
+  std::ranges::sort(fences, {}, [](const delivery* of) {
+    return std::pair(std::string_view(of->fence.partition), of->fence.epoch);
+  });
+  json_array partitions;
+  for (const auto* of : fences) partitions.add(of->fence.partition);
+  const auto rows = tx.execute(queries::consume::read_fences, {options_.name, partitions.text()});
   std::map<std::string_view, std::int64_t> stored;
   for (std::size_t i = 0; i < rows.size(); ++i) stored[rows[i][0].text()] = rows[i][1].integer();
-  for (const auto& [partition, epoch] : fences) {
+  for (const auto* of : fences) {
+    const auto& [partition, epoch] = of->fence;
     const auto known = stored.find(partition);
     const auto highest = known == stored.end() ? -1 : known->second;
     if (highest == epoch) continue;
-    if (highest > epoch)
-      throw error(errc::ownership_lost, "partition " + std::string(partition) + " has another owner now");
-    tx.execute(queries::consume::raise_fence, {options_.name, partition, epoch});
+    const bool raised =
+        highest < epoch &&
+        tx.execute(queries::consume::raise_fence, {options_.name, partition, epoch}).affected() == 1;
+    if (!raised) throw error(errc::ownership_lost, "partition " + partition + " has another owner now");
   }
 }
 
 // Claims in the order of their keys, so that two nodes with the same messages cannot deadlock.
 consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messages,
-                                                   const std::vector<std::string>& keys) {
+                                                   std::span<const std::string_view> keys) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(std::string_view(keys[i]), i); });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
   std::vector<parameters> rows;
   rows.reserve(order.size());
   const auto now = env().now();
   for (const auto i : order) {
     const auto& m = messages[i]->content.content;
-    rows.push_back({options_.name, keys[i], m.topic, m.type, now});
+    auto& row = rows.emplace_back();  // not from a list: that would copy each text twice
+    row.reserve(5);
+    row.emplace_back(options_.name);
+    row.emplace_back(keys[i]);
+    row.emplace_back(m.topic);
+    row.emplace_back(m.type);
+    row.emplace_back(now);
   }
   const auto inserted = tx.execute_many(queries::consume::claim, rows);
   verdicts all(messages.size(), verdict::ignore);
@@ -131,13 +171,14 @@ consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messag
 
 // A message without a record runs, unless its record may have expired. Either way it has a record from now
 // on.
-void consumer::engine::judge_fresh(transaction& tx, batch messages, const std::vector<std::string>& keys,
+void consumer::engine::judge_fresh(transaction& tx, batch messages, std::span<const std::string_view> keys,
                                    verdicts& all) {
   std::vector<consume::recorded> fresh;
   std::vector<std::size_t> index;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (all[i] != verdict::run) continue;
-    fresh.push_back({&messages[i]->content, keys[i]});
+    const auto& one = messages[i]->content;
+    fresh.push_back({&one, keys[i], consume::place_of(one)});
     index.push_back(i);
   }
   if (fresh.empty()) return;
@@ -153,15 +194,9 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(transact
   const auto started = env().now();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& m = messages[i]->content.content;
-    const auto* handler = handler_of(m);
     if (what[i] != verdict::run) continue;
-    const auto extension = [&](const char* name) {
-      const auto found = m.extensions.find(name);
-      return found == m.extensions.end() ? std::string() : found->second;
-    };
-    const auto correlation = extension("correlationid");
-    tx.set_cause(
-        {correlation.empty() ? m.id : correlation, m.id, extension("traceparent"), extension("tracestate")});
+    const auto* handler = handler_of(m);
+    tx.set_cause(cause_of(m));
     try {
       with_fault_points(env(), "consumer.handler", [&] { (*handler)(m, tx); });
     } catch (const error& e) {

@@ -37,7 +37,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
 
 void consumer::engine::add(std::string_view topic, std::string_view type, raw_handler handler) {
   if (subscription_) throw error(errc::invalid_argument, "handlers are added before the consumer runs");
-  const auto added = handlers_.emplace(std::pair(std::string(topic), std::string(type)), std::move(handler));
+  const auto added = handlers_[std::string(topic)].emplace(type, std::move(handler));
   if (!added.second)
     throw error(errc::invalid_argument,
                 "there is already a handler for " + std::string(type) + " on " + std::string(topic));
@@ -47,8 +47,7 @@ void consumer::engine::subscribe() {
   if (subscription_) return;
   auto topics = options_.topics;
   if (topics.empty())
-    for (const auto& [where, unused] : handlers_)
-      if (std::ranges::find(topics, where.first) == topics.end()) topics.push_back(where.first);
+    for (const auto& [topic, unused] : handlers_) topics.push_back(topic);
   if (topics.empty())
     throw error(errc::invalid_argument, "consumer " + options_.name + " has no handlers and no topics");
   subscription_ = broker_.subscribe({options_.name, topics});

@@ -5,8 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "consume/inbox.hpp"
@@ -42,7 +43,13 @@ class consumer::engine {
   void subscribe();
   void fetch();
   const raw_handler* handler_of(const message& m) const;
-  std::string dedup_key_of(const message& m) const;
+
+  // The deduplication keys of a batch, in its order. They view the messages where they can.
+  struct dedup_keys {
+    std::vector<std::string_view> all;
+    std::vector<std::string> made;
+  };
+  dedup_keys dedup_keys_of(batch messages) const;
 
   void apply(batch messages, const std::stop_token& cancel);
   void apply_split(batch messages, const failure& why, const std::stop_token& cancel);
@@ -53,8 +60,8 @@ class consumer::engine {
   // What is to be done with each message of a batch.
   enum class verdict { run, duplicate, beyond_horizon, ignore };
   using verdicts = std::vector<verdict>;
-  verdicts claim(transaction& tx, batch messages, const std::vector<std::string>& keys);
-  void judge_fresh(transaction& tx, batch messages, const std::vector<std::string>& keys, verdicts& all);
+  verdicts claim(transaction& tx, batch messages, std::span<const std::string_view> keys);
+  void judge_fresh(transaction& tx, batch messages, std::span<const std::string_view> keys, verdicts& all);
   std::optional<failure> run_handlers(transaction& tx, batch messages, const verdicts& what);
   void succeeded(batch messages, const verdicts& what);
   void report_skipped(const message& m, verdict why);
@@ -66,7 +73,8 @@ class consumer::engine {
   database& db_;
   broker& broker_;
   consumer_options options_;
-  std::map<std::pair<std::string, std::string>, raw_handler, std::less<>> handlers_;  // by topic and type
+  using by_type = std::map<std::string, raw_handler, std::less<>>;
+  std::map<std::string, by_type, std::less<>> handlers_;  // by topic
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
   consume::retention retention_;

@@ -55,7 +55,7 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, std::span<const rec
     highest[{rows[i][0].text(), rows[i][1].text()}] = rows[i][2].integer();
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto log = log_of(*fresh[i].what);
-    const auto at = place_of(*fresh[i].what);
+    const auto& at = fresh[i].at;
     const auto known = highest.find({log, at.source});
     if (known == highest.end() || at.sequence > known->second) continue;  // as a rule
     const auto horizon = tx.execute(queries::consume::read_horizon, {consumer_, at.lane, log, at.source});
@@ -75,9 +75,8 @@ void retention::note(transaction& tx, std::span<const recorded> fresh) const {
     ids.add(one.key);
     auto& part = by_log[log_of(*one.what)];
     part.position = std::max(part.position, one.what->tag.position);
-    const auto at = place_of(*one.what);
-    auto& highest = part.highest[at.source][at.lane];
-    highest = std::max(highest, at.sequence);
+    auto& highest = part.highest[one.at.source][one.at.lane];
+    highest = std::max(highest, one.at.sequence);
   }
   json_array logs;
   for (const auto& [log, part] : by_log) {

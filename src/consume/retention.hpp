@@ -32,6 +32,7 @@ place place_of(const delivery& of);
 struct recorded {
   const delivery* what = nullptr;
   std::string_view key;  // of the record
+  place at;
 };
 
 class retention {

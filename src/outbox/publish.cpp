@@ -96,7 +96,8 @@ event_id publish(transaction& tx, const event& what, const publish_options& opti
   complete.cause = inherit(options.cause, tx.cause());
   const auto id = options.id ? *options.id : tx.env().ids->next_as<event_id>();
   const auto insert = publish_statement(what, complete, id, tx.env().now());
-  with_fault_points(tx.env(), "outbox.insert", [&] { tx.execute(insert); });
+  with_fault_points(tx.env(), "outbox.insert", [&] { tx.post(insert); });
+  tx.wake_on_commit();
   return id;
 }
 
@@ -120,7 +121,8 @@ publish_once_result publish_once(transaction& tx, const event& what, const publi
   auto extensions = extensions_of(what, complete.cause);
   extensions["naturalkey"] = what.key + "-" + what.type;
   insert.values[headers_parameter] = to_json(extensions);
-  with_fault_points(tx.env(), "outbox.insert", [&] { tx.execute(insert); });
+  with_fault_points(tx.env(), "outbox.insert", [&] { tx.post(insert); });
+  tx.wake_on_commit();
   return {*complete.id, false};
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "outbox/window.hpp"
+#include "outbox/store.hpp"
 #include "settle/relay.hpp"
 #include "sql/ownership.hpp"
 
@@ -26,21 +26,13 @@ class relay::engine {
   duration idle_wait() const;
 
  private:
-  struct window {
-    std::int64_t end = 0;
-    std::vector<outbox::sent_row> rows;
-    std::vector<message> messages;
-  };
-
   void refresh_if_due(const std::stop_token& cancel);
-  void take_tick(const std::stop_token& cancel);
-  window read_window(const outbox::share_group& group);
-  message message_of(result& rows, std::size_t row);
   void relay_window(const outbox::share_group& group, const std::stop_token& cancel);
   void note_progress(std::span<const outbox::share_failure> failures, const std::stop_token& cancel);
-  void write_progress(transaction& tx);
+  outbox::progress progress() const;
+  void noted(const outbox::cursor& head);
   std::optional<outbox::share_group> next_group() const;
-  void expire(transaction& tx, std::int64_t rows_max);
+  void name_source(std::vector<message>& messages) const;
   void pause_if_failed(const outbox::window_outcome& outcome);
   void lose_everything(const char* why);
 
@@ -49,10 +41,12 @@ class relay::engine {
   relay_options options_;
   sql::ownership ownership_;
   std::unique_ptr<wakeup> arrivals_;
-  std::string database_;                 // which one the events come from
-  std::map<int, std::int64_t> scanned_;  // per owned share: nothing unsent at or below it
-  std::int64_t tick_ = 0;                // a durable tick: rows at or below it may be published
-  std::int64_t previous_ = -1;           // where the last window ended
+  std::string database_;  // which one the events come from
+  std::unique_ptr<outbox::store> store_;
+  std::map<int, outbox::cursor> reached_;  // per owned share: nothing unsent up to it
+  std::map<int, outbox::cursor> noted_;    // the same as the database knows it
+  outbox::cursor head_;                    // what lies up to it is durable, and may be published
+  outbox::cursor previous_;                // where the last window ended
 
   struct published {
     int batches = 0;

@@ -5,11 +5,11 @@
 
 namespace settle::outbox {
 
-std::optional<share_group> next_group(const std::map<int, std::int64_t>& scanned, std::int64_t upto,
-                                      std::int64_t previous) {
-  std::map<std::int64_t, std::uint32_t> masks;  // by position
-  for (const auto& [share, position] : scanned)
-    if (position < upto) masks[position] |= 1U << share;
+std::optional<share_group> next_group(const std::map<int, cursor>& reached, const cursor& head,
+                                      const cursor& previous) {
+  std::map<cursor, std::uint32_t> masks;
+  for (const auto& [share, at] : reached)
+    if (at < head) masks[at] |= 1U << share;
   if (masks.empty()) return std::nullopt;
   auto next = masks.upper_bound(previous);
   if (next == masks.end()) next = masks.begin();
@@ -27,23 +27,24 @@ std::int64_t window_end(std::span<const measured_row> rows, std::size_t rows_max
   return rows.size() < rows_max ? upto : rows.back().seq;
 }
 
-window_outcome judge(const share_group& group, std::int64_t window_end, std::span<const sent_row> rows,
+window_outcome judge(const share_group& group, const sent_window& sent,
                      std::span<const publish_result> results) {
-  SETTLE_CHECK(rows.size() == results.size(), "a publisher returns one result per message");
+  SETTLE_CHECK(sent.rows.size() == results.size(), "a publisher returns one result per message");
   window_outcome outcome;
   for (int share = 0; share < share_count; ++share)
-    if ((group.mask >> share & 1) != 0) outcome.positions[share] = window_end;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto& position = outcome.positions.at(rows[i].share);
-    const bool stopped = position < rows[i].seq;
-    if (stopped) continue;
+    if ((group.mask >> share & 1) != 0) outcome.reached[share] = sent.end;
+  std::uint32_t stopped = 0;  // bit per share
+  for (std::size_t i = 0; i < sent.rows.size(); ++i) {
+    const auto& row = sent.rows[i];
+    if ((stopped >> row.share & 1) != 0) continue;
     if (results[i].status == publish_status::confirmed) {
       ++outcome.confirmed;
       continue;
     }
-    position = rows[i].seq - 1;
+    stopped |= 1U << row.share;
+    outcome.reached.at(row.share) = {group.from.tick, sent.upto, row.seq - 1};
     const bool destination = results[i].status == publish_status::destination_failed;
-    outcome.failures.push_back({rows[i].share, destination, results[i].reason});
+    outcome.failures.push_back({row.share, destination, results[i].reason});
   }
   return outcome;
 }

@@ -44,6 +44,16 @@ std::vector<std::int64_t> transaction::execute_many(const query& text, std::span
   return require(connection_).execute_many(text, rows);
 }
 
+void transaction::post(const statement& what) { require(connection_).post(what.text, what.values); }
+
+void transaction::post(const query& text, std::initializer_list<value> values) {
+  require(connection_).post(text, {values.begin(), values.size()});
+}
+
+void transaction::wake_on_commit() { require(connection_).wake_on_commit(); }
+
+std::optional<cluster_identity> transaction::identity() const { return require(connection_).identity(); }
+
 owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)
     : transaction(std::move(on), env), home_(&home) {}
 
@@ -74,7 +84,7 @@ database::database(const environment& env) : env_(env) {}
 database::~database() = default;
 
 owned_transaction database::begin(std::stop_token cancel) {
-  auto session = acquire();
+  auto session = acquire(cancel);
   try {
     session->begin_write(std::move(cancel));
   } catch (...) {
@@ -85,7 +95,7 @@ owned_transaction database::begin(std::stop_token cancel) {
 }
 
 owned_transaction database::read() {
-  auto session = acquire();
+  auto session = acquire({});
   try {
     session->begin_read();
   } catch (...) {

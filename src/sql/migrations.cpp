@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/hash.hpp"
+#include "queries/migrations_postgres.hpp"
 #include "queries/migrations_sqlite.hpp"
 #include "queries/sql.hpp"
 #include "settle/error.hpp"
@@ -38,6 +39,7 @@ int apply_migrations(database& db, std::span<const migration> all) {
   if (read_migration_state(db, all).applied == static_cast<int>(all.size())) return 0;
   auto tx = db.begin();
   tx.execute(queries::sql::lock_migrations);
+  tx.execute(queries::sql::create_migration_schema);
   tx.execute(queries::sql::create_migration_table);
   const auto applied = tx.execute(queries::sql::read_migrations);
   check_known(db, applied, all);
@@ -60,7 +62,7 @@ migration_state read_migration_state(database& db, std::span<const migration> al
 }
 
 std::span<const migration> service_migrations(dialect of) {
-  SETTLE_CHECK(of == dialect::sqlite, "a dialect with migrations");
+  if (of == dialect::postgres) return migrations::postgres;
   return migrations::sqlite;
 }
 

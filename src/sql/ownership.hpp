@@ -75,6 +75,7 @@ class ownership {
   void release_all(transaction& tx) const;
 
   const std::map<int, holding>& held() const { return held_; }
+  const std::map<int, holding>& next_held() const { return next_held_; }  // as refresh() decided
   const std::string& member() const { return member_; }
 
  private:

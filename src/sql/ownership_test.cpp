@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include "settle/error.hpp"
+#include "settle/postgres.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
 #include "support/expect_error.hpp"
+#include "support/postgres_fixture.hpp"
 #include "support/temp_dir.hpp"
 
 namespace settle::sql {
@@ -83,13 +88,38 @@ TEST(plan_ownership, nobody_alive_counts_as_one) {
   EXPECT_EQ(plan_ownership(shares, 0, "me", now).claim.size(), 2u);
 }
 
-// Ownership on a real file, under a clock that moves when told.
-class ownership_on_sqlite : public ::testing::Test {
+// Ownership in a real database, under a clock that moves when told.
+class ownership_in : public ::testing::TestWithParam<dialect> {
  protected:
   static constexpr duration ttl = 9s;
   static constexpr int shares = 4;
 
-  ownership_on_sqlite() { migrate(*db_); }
+  void SetUp() override {
+    if (GetParam() == dialect::postgres) {
+      if (const auto why = test::postgres_missing(); !why.empty()) GTEST_SKIP() << why;
+      server_.emplace();
+    }
+    db_ = open();
+    migrate(*db_);
+  }
+
+  // As another process would open it.
+  std::unique_ptr<database> open() {
+    if (server_) return postgres::open(server_->conninfo(), {.env = {.time = &time_}});
+    return sqlite::open(dir_.file("a.db"), {.env = {.time = &time_}});
+  }
+
+  result run(const std::string& sql, const value& with) {
+    auto tx = db_->begin();
+    auto done = tx.execute(sql, {with});
+    tx.commit();
+    return done;
+  }
+
+  // The table of shares, as this database calls it.
+  std::string shares_table() const {
+    return GetParam() == dialect::postgres ? "settle.shares" : "settle_shares";
+  }
 
   ownership make() { return ownership(*db_, {"test", shares, ttl}); }
 
@@ -108,17 +138,20 @@ class ownership_on_sqlite : public ::testing::Test {
   }
 
   std::int64_t position_of(int share) {
-    return db_->read()
-        .execute("select position from settle_shares where scope = 'test' and share = $1", {share})[0][0]
+    return run("select position from " + shares_table() + " where scope = 'test' and share = $1", share)[0][0]
         .integer();
   }
 
   testing::manual_time time_;
   test::temp_dir dir_;
-  std::unique_ptr<database> db_ = sqlite::open(dir_.file("a.db"), {.env = {.time = &time_}});
+  std::optional<test::scratch_database> server_;
+  std::unique_ptr<database> db_;
 };
 
-TEST_F(ownership_on_sqlite, a_new_member_is_due_at_once_and_then_three_times_per_lease) {
+INSTANTIATE_TEST_SUITE_P(databases, ownership_in, ::testing::Values(dialect::sqlite, dialect::postgres),
+                         [](const auto& of) { return of.param == dialect::sqlite ? "sqlite" : "postgres"; });
+
+TEST_P(ownership_in, a_new_member_is_due_at_once_and_then_three_times_per_lease) {
   auto one = make();
   EXPECT_TRUE(one.due());
   refresh(one);
@@ -129,7 +162,7 @@ TEST_F(ownership_on_sqlite, a_new_member_is_due_at_once_and_then_three_times_per
   EXPECT_TRUE(one.due());
 }
 
-TEST_F(ownership_on_sqlite, the_first_member_claims_every_share_from_the_beginning) {
+TEST_P(ownership_in, the_first_member_claims_every_share_from_the_beginning) {
   auto one = make();
   const auto change = refresh(one);
   EXPECT_EQ(change.gained, (std::vector{0, 1, 2, 3}));
@@ -140,7 +173,7 @@ TEST_F(ownership_on_sqlite, the_first_member_claims_every_share_from_the_beginni
   }
 }
 
-TEST_F(ownership_on_sqlite, what_a_refresh_decides_counts_only_once_it_is_applied) {
+TEST_P(ownership_in, what_a_refresh_decides_counts_only_once_it_is_applied) {
   auto one = make();
   {
     auto tx = db_->begin();
@@ -151,7 +184,7 @@ TEST_F(ownership_on_sqlite, what_a_refresh_decides_counts_only_once_it_is_applie
   EXPECT_EQ(refresh(one).gained.size(), 4u);
 }
 
-TEST_F(ownership_on_sqlite, renewing_keeps_shares_and_epochs) {
+TEST_P(ownership_in, renewing_keeps_shares_and_epochs) {
   auto one = make();
   refresh(one);
   for (int i = 0; i < 10; ++i) {
@@ -165,7 +198,7 @@ TEST_F(ownership_on_sqlite, renewing_keeps_shares_and_epochs) {
   EXPECT_TRUE(refresh(two).gained.empty()) << "the lease was renewed, so nothing is free";
 }
 
-TEST_F(ownership_on_sqlite, members_end_with_an_even_part_each_and_no_share_twice) {
+TEST_P(ownership_in, members_end_with_an_even_part_each_and_no_share_twice) {
   auto one = make();
   auto two = make();
   refresh(one);
@@ -179,7 +212,7 @@ TEST_F(ownership_on_sqlite, members_end_with_an_even_part_each_and_no_share_twic
   EXPECT_EQ(all.size(), 4u);
 }
 
-TEST_F(ownership_on_sqlite, a_take_over_waits_for_the_lease_and_raises_the_epoch) {
+TEST_P(ownership_in, a_take_over_waits_for_the_lease_and_raises_the_epoch) {
   auto one = make();
   auto two = make();
   refresh(one);
@@ -193,7 +226,7 @@ TEST_F(ownership_on_sqlite, a_take_over_waits_for_the_lease_and_raises_the_epoch
 }
 
 // Proves O4: a relay that was paused past its lease cannot move what another owns
-TEST_F(ownership_on_sqlite, a_replaced_owner_cannot_advance_and_writes_nothing) {
+TEST_P(ownership_in, a_replaced_owner_cannot_advance_and_writes_nothing) {
   auto one = make();
   auto two = make();
   refresh(one);
@@ -206,21 +239,18 @@ TEST_F(ownership_on_sqlite, a_replaced_owner_cannot_advance_and_writes_nothing) 
 }
 
 // Proves O4
-TEST_F(ownership_on_sqlite, one_lost_share_keeps_the_others_of_the_batch_from_moving_too) {
+TEST_P(ownership_in, one_lost_share_keeps_the_others_of_the_batch_from_moving_too) {
   auto one = make();
   auto two = make();
   refresh(one);
-  {  // share 3 alone changes hands
-    auto tx = db_->begin();
-    tx.execute("update settle_shares set owner = $1, epoch = epoch + 1 where share = 3", {two.member()});
-    tx.commit();
-  }
+  // share 3 alone changes hands
+  run("update " + shares_table() + " set owner = $1, epoch = epoch + 1 where share = 3", two.member());
   EXPECT_EQ(code_of([&] { advance(one, {{0, 9}, {3, 9}}); }), errc::ownership_lost);
   EXPECT_EQ(position_of(0), 0);
   EXPECT_EQ(position_of(3), 0);
 }
 
-TEST_F(ownership_on_sqlite, an_owner_that_regains_its_share_in_a_new_epoch_has_lost_the_old_one) {
+TEST_P(ownership_in, an_owner_that_regains_its_share_in_a_new_epoch_has_lost_the_old_one) {
   auto one = make();
   auto two = make();
   refresh(one);
@@ -233,21 +263,18 @@ TEST_F(ownership_on_sqlite, an_owner_that_regains_its_share_in_a_new_epoch_has_l
   EXPECT_EQ(one.held().at(0).epoch, 3);
 }
 
-TEST_F(ownership_on_sqlite, the_same_owner_in_an_old_epoch_is_a_stranger) {
+TEST_P(ownership_in, the_same_owner_in_an_old_epoch_is_a_stranger) {
   auto one = make();
   auto two = make();
   refresh(one);
   time_.advance(ttl);
   refresh(two);
-  {  // the share is one's again, but one has not heard of it
-    auto tx = db_->begin();
-    tx.execute("update settle_shares set owner = $1, epoch = epoch + 1", {one.member()});
-    tx.commit();
-  }
+  // the share is one's again, but one has not heard of it
+  run("update " + shares_table() + " set owner = $1, epoch = epoch + 1", one.member());
   EXPECT_EQ(code_of([&] { advance(one, {{0, 9}}); }), errc::ownership_lost);
 }
 
-TEST_F(ownership_on_sqlite, released_shares_are_free_at_once) {
+TEST_P(ownership_in, released_shares_are_free_at_once) {
   auto one = make();
   auto two = make();
   refresh(one);
@@ -263,7 +290,7 @@ TEST_F(ownership_on_sqlite, released_shares_are_free_at_once) {
   EXPECT_EQ(two.held().at(2).epoch, 2);
 }
 
-TEST_F(ownership_on_sqlite, a_replaced_owner_cannot_release_what_is_not_its_own_any_more) {
+TEST_P(ownership_in, a_replaced_owner_cannot_release_what_is_not_its_own_any_more) {
   auto one = make();
   auto two = make();
   refresh(one);
@@ -278,7 +305,7 @@ TEST_F(ownership_on_sqlite, a_replaced_owner_cannot_release_what_is_not_its_own_
   EXPECT_EQ(position_of(3), 1);
 }
 
-TEST_F(ownership_on_sqlite, after_dropping_everything_a_member_is_due_again) {
+TEST_P(ownership_in, after_dropping_everything_a_member_is_due_again) {
   auto one = make();
   refresh(one);
   one.drop_all();
@@ -286,7 +313,7 @@ TEST_F(ownership_on_sqlite, after_dropping_everything_a_member_is_due_again) {
   EXPECT_TRUE(one.held().empty());
 }
 
-TEST_F(ownership_on_sqlite, failures_are_noted_under_the_fence_and_forgotten_on_progress) {
+TEST_P(ownership_in, failures_are_noted_under_the_fence_and_forgotten_on_progress) {
   auto one = make();
   refresh(one);
   const auto note = [&] {
@@ -295,7 +322,7 @@ TEST_F(ownership_on_sqlite, failures_are_noted_under_the_fence_and_forgotten_on_
     tx.commit();
   };
   const auto failures = [&] {
-    return db_->read().execute("select failures, last_error from settle_shares where share = 1");
+    return run("select failures, last_error from " + shares_table() + " where share = $1", 1);
   };
   note();
   note();
@@ -311,13 +338,43 @@ TEST_F(ownership_on_sqlite, failures_are_noted_under_the_fence_and_forgotten_on_
   EXPECT_EQ(failures()[0][0].integer(), 0) << "a replaced owner's failures are nobody's business";
 }
 
-TEST_F(ownership_on_sqlite, scopes_do_not_touch_each_other) {
+TEST_P(ownership_in, scopes_do_not_touch_each_other) {
   auto one = make();
   ownership other(*db_, {"another scope", 2, ttl});
   refresh(one);
   EXPECT_EQ(refresh(other).gained, (std::vector{0, 1}));
   time_.advance(ttl / 3);
   EXPECT_TRUE(refresh(one).lost.empty());
+}
+
+// Proves O4: under real concurrency an epoch of a share has one owner, and no refresh fails
+TEST_P(ownership_in, members_that_refresh_at_the_same_time_never_own_a_share_in_the_same_epoch) {
+  constexpr int members = 4, rounds = 25;
+  std::mutex mutex;
+  std::map<std::pair<int, std::int64_t>, std::string> owners;
+  std::vector<std::unique_ptr<database>> opened;
+  for (int m = 0; m < members; ++m) opened.push_back(open());
+  {
+    std::vector<std::jthread> threads;
+    for (auto& db : opened)
+      threads.emplace_back([&] {
+        ownership mine(*db, {"test", shares, ttl});
+        for (int round = 0; round < rounds; ++round) {
+          auto tx = db->begin();
+          const auto failed = code_of([&] {
+            mine.refresh(tx);
+            tx.commit();
+          });
+          EXPECT_EQ(failed, std::nullopt);
+          mine.applied();
+          const std::scoped_lock lock(mutex);
+          for (const auto& [share, held] : mine.held())
+            EXPECT_EQ(owners.try_emplace({share, held.epoch}, mine.member()).first->second, mine.member());
+          time_.advance(ttl / 2);  // some leases run out, some are renewed in time
+        }
+      });
+  }
+  EXPECT_GT(owners.size(), static_cast<std::size_t>(shares)) << "nothing changed hands";
 }
 
 }  // namespace

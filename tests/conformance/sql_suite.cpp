@@ -125,11 +125,12 @@ TEST_P(sql_conformance, more_than_nine_parameters_keep_their_numbers) {
 
 TEST_P(sql_conformance, a_wrong_number_of_values_is_refused) {
   auto db = open_with_notes();
-  auto tx = db->begin();
-  const auto sql = "insert into notes (id, note) values ($1, $2)";
-  EXPECT_EQ(code_of([&] { tx.execute(sql, {1}); }), errc::statement_failed);
-  EXPECT_EQ(code_of([&] { tx.execute(sql, {1, "x", 3}); }), errc::statement_failed);
-  EXPECT_EQ(code_of([&] { tx.execute(sql); }), errc::statement_failed);
+  const auto insert_with = [&](std::initializer_list<value> values) {
+    return code_of([&] { db->begin().execute("insert into notes (id, note) values ($1, $2)", values); });
+  };
+  EXPECT_EQ(insert_with({1}), errc::statement_failed);
+  EXPECT_EQ(insert_with({1, "x", 3}), errc::statement_failed);
+  EXPECT_EQ(insert_with({}), errc::statement_failed);
 }
 
 TEST_P(sql_conformance, several_statements_in_one_are_refused_and_none_of_them_runs) {
@@ -219,6 +220,69 @@ TEST_P(sql_conformance, execute_many_fails_as_a_whole_if_a_row_fails) {
     EXPECT_EQ(code_of([&] { tx.execute_many(insert_note, rows); }), errc::constraint_violated);
   }
   EXPECT_EQ(count_notes(*db), 0);
+}
+
+TEST_P(sql_conformance, a_posted_statement_runs_in_order_before_what_follows_it) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  tx.post(insert_note, {1, "a"});
+  tx.post({insert_note, {2, "b"}});
+  tx.post(update_note, {2, "changed"});
+  const auto found = tx.execute("select note from notes order by id");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0][0].text(), "a");
+  EXPECT_EQ(found[1][0].text(), "changed");
+}
+
+TEST_P(sql_conformance, posted_statements_commit_or_roll_back_with_the_transaction) {
+  auto db = open_with_notes();
+  {
+    auto tx = db->begin();
+    tx.post(insert_note, {1, "kept"});
+    tx.commit();
+  }
+  {
+    auto tx = db->begin();
+    tx.post(insert_note, {2, "gone"});
+    tx.rollback();
+  }
+  EXPECT_EQ(count_notes(*db), 1);
+}
+
+TEST_P(sql_conformance, a_posted_statement_that_fails_is_named_at_the_latest_by_the_commit) {
+  auto db = open_with_notes();
+  add_note(*db, 1);
+  for (const bool with_another_statement : {false, true}) {
+    auto tx = db->begin();
+    std::string said;
+    try {
+      tx.execute("insert into notes (id, note) values (7, 'not without the other')");
+      tx.post(insert_note, {1, "again"});
+      if (with_another_statement) tx.execute("select 1");
+      tx.commit();
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::constraint_violated);
+      EXPECT_FALSE(e.outcome_unknown());
+      said = e.what();
+    }
+    EXPECT_NE(said.find(insert_note.sqlite), std::string::npos) << said;
+  }
+  EXPECT_EQ(count_notes(*db), 1);
+}
+
+TEST_P(sql_conformance, any_number_of_statements_can_be_posted) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  for (int i = 0; i < 1000; ++i) tx.post(insert_note, {i, "x"});
+  tx.commit();
+  EXPECT_EQ(count_notes(*db), 1000);
+}
+
+TEST_P(sql_conformance, an_ended_transaction_takes_no_posted_statement) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  tx.commit();
+  EXPECT_EQ(code_of([&] { tx.post(insert_note, {1, "late"}); }), errc::transaction_lost);
 }
 
 // Proves O1

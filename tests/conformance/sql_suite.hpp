@@ -21,6 +21,7 @@ namespace settle::test {
 struct open_settings {
   environment env = {};
   duration busy_timeout = std::chrono::seconds(30);
+  int connections_max = 16;
 };
 
 // One empty database for one test. Opening it again gives another `database` on the same data, as
@@ -37,7 +38,10 @@ struct sql_driver {
   std::string bytes_type;               // the column type for bytes
   bool text_holds_nul = true;           // else text with a NUL inside is refused with invalid_argument
   bool continues_after_failure = true;  // else a failed statement ends the transaction: transaction_lost
+  bool wakes_others = true;             // watch() wakes also for commits of other database objects
+  std::string outbox_view = "settle_outbox_events";
   std::string migrations_table = "settle_migrations";
+  std::function<std::string()> missing = {};  // why the database cannot be had here, or empty
 };
 
 inline std::string driver_name(const ::testing::TestParamInfo<sql_driver>& of) { return of.param.name; }
@@ -45,6 +49,12 @@ inline void PrintTo(const sql_driver& driver, std::ostream* out) { *out << drive
 
 class sql_conformance : public ::testing::TestWithParam<sql_driver> {
  protected:
+  void SetUp() override {
+    const auto why = GetParam().missing ? GetParam().missing() : std::string();
+    if (!why.empty()) GTEST_SKIP() << why;
+    storage_ = GetParam().fresh();
+  }
+
   std::unique_ptr<database> open(const open_settings& with = {}) { return storage_->open(with); }
 
   // A database with one table `notes (id bigint primary key, note text not null)`.
@@ -52,6 +62,7 @@ class sql_conformance : public ::testing::TestWithParam<sql_driver> {
     auto db = open(with);
     auto tx = db->begin();
     tx.execute("create table notes (id bigint primary key, note text not null)");
+    tx.wake_on_commit();
     tx.commit();
     return db;
   }
@@ -59,6 +70,7 @@ class sql_conformance : public ::testing::TestWithParam<sql_driver> {
   static void add_note(database& db, std::int64_t id, const std::string& text = "x") {
     auto tx = db.begin();
     tx.execute("insert into notes (id, note) values ($1, $2)", {id, text});
+    tx.wake_on_commit();
     tx.commit();
   }
 
@@ -67,7 +79,7 @@ class sql_conformance : public ::testing::TestWithParam<sql_driver> {
   }
 
  private:
-  std::unique_ptr<sql_storage> storage_ = GetParam().fresh();
+  std::unique_ptr<sql_storage> storage_;
 };
 
 }  // namespace settle::test

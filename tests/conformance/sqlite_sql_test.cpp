@@ -9,7 +9,9 @@ namespace {
 class sqlite_storage final : public sql_storage {
  public:
   std::unique_ptr<database> open(const open_settings& with) override {
-    return sqlite::open(dir_.file("test.db"), {.env = with.env, .busy_timeout = with.busy_timeout});
+    return sqlite::open(
+        dir_.file("test.db"),
+        {.env = with.env, .busy_timeout = with.busy_timeout, .connections_max = with.connections_max});
   }
 
  private:

@@ -9,41 +9,15 @@
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
 #include "support/order_world.hpp"
+#include "support/recording_publisher.hpp"
 
 namespace settle {
 namespace {
 
 using namespace std::chrono_literals;
 using test::order_world;
+using test::recording_publisher;
 using test::temp_dir;
-
-// Remembers what it was given, and refuses when told.
-class recording_publisher final : public publisher {
- public:
-  std::vector<publish_result> publish(std::span<const message> batch) override {
-    if (const auto once = std::exchange(before_publish, nullptr)) once();
-    std::vector<publish_result> results(batch.size());
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (refuse && refuse(batch[i]).status != publish_status::confirmed)
-        results[i] = refuse(batch[i]);
-      else
-        seen.push_back(batch[i]);
-    }
-    ++calls;
-    return results;
-  }
-
-  std::vector<std::string> payloads() const {
-    std::vector<std::string> out;
-    for (const auto& m : seen) out.push_back(m.payload);
-    return out;
-  }
-
-  std::vector<message> seen;
-  std::function<publish_result(const message&)> refuse;
-  std::function<void()> before_publish;  // once
-  int calls = 0;
-};
 
 struct bench {
   bench() {

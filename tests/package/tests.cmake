@@ -3,6 +3,9 @@
 # Every public header compiles alone: a source file per header that includes nothing else.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
      ${PROJECT_SOURCE_DIR}/include/*.hpp)
+if(NOT LIBPQXX_FOUND)
+  list(REMOVE_ITEM headers settle/adapter/libpqxx.hpp)
+endif()
 set(header_sources "")
 foreach(header IN LISTS headers)
   string(REPLACE "/" "_" name ${header})
@@ -11,7 +14,7 @@ foreach(header IN LISTS headers)
   list(APPEND header_sources ${source})
 endforeach()
 add_library(header_tests OBJECT ${header_sources})
-target_link_libraries(header_tests PRIVATE settle_boost_json)
+target_link_libraries(header_tests PRIVATE settle_boost_json $<$<BOOL:${LIBPQXX_FOUND}>:PkgConfig::LIBPQXX>)
 target_compile_options(header_tests PRIVATE -O0 -g0 -Werror)
 
 set(here ${PROJECT_SOURCE_DIR}/tests/package)

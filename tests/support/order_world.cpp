@@ -6,6 +6,7 @@
 
 #include "base/zoo.hpp"
 #include "settle/error.hpp"
+#include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 
 namespace settle {
@@ -31,6 +32,10 @@ constexpr auto schema =
     "null)";
 constexpr auto warehouse_schema =
     "create table if not exists shipments (id integer primary key, order_id text not null)";
+constexpr auto warehouse_schema_on_a_server =
+    "create table if not exists shipments (id bigint generated always as identity primary key, order_id text "
+    "not "
+    "null)";
 
 void create(database& db, const char* schema_text) {
   migrate(db);
@@ -51,17 +56,23 @@ order_world::order_world(const temp_dir& in, const world_options& options)
   env_.counters = &counters_;
   env_.log = &log_;
   // Set up without faults: they belong to the scenario, not to its preparation.
-  orders_ = sqlite::open(in.file("orders.db"), {.env = env_});
-  warehouse_ = sqlite::open(in.file("warehouse.db"), {.env = env_});
+  orders_ = open_service(in, "orders.db", options.orders);
+  warehouse_ = open_service(in, "warehouse.db", options.warehouse);
   create(*orders_, schema);
-  create(*warehouse_, warehouse_schema);
+  create(*warehouse_, options.warehouse.empty() ? warehouse_schema : warehouse_schema_on_a_server);
   sqlite::open_broker(broker_path_, {.env = env_});
   env_.faults = options.faults;
-  orders_ = sqlite::open(in.file("orders.db"), {.env = env_});
-  warehouse_ = sqlite::open(in.file("warehouse.db"), {.env = env_});
+  orders_ = open_service(in, "orders.db", options.orders);
+  warehouse_ = open_service(in, "warehouse.db", options.warehouse);
   broker_ = sqlite::open_broker(broker_path_, {.env = env_, .partitions = 4, .lease_ttl = options.lease_ttl});
   relay_ = make_relay();
   consumer_ = make_consumer({.name = "warehouse"});
+}
+
+std::unique_ptr<database> order_world::open_service(const temp_dir& in, const char* file,
+                                                    const std::string& conninfo) const {
+  if (conninfo.empty()) return sqlite::open(in.file(file), {.env = env_});
+  return postgres::open(conninfo, {.env = env_});
 }
 
 std::unique_ptr<settle::relay> order_world::make_relay() {

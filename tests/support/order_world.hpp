@@ -45,6 +45,9 @@ struct world_options {
   fault_points* faults = nullptr;
   int hours_later = 0;  // a world that is opened after a crash: the dead owners' leases have ended
   duration lease_ttl = std::chrono::seconds(10);
+  // Connection strings of two databases on PostgreSQL. Empty: SQLite files in the folder.
+  std::string orders = {};
+  std::string warehouse = {};
 };
 
 class order_world {
@@ -76,6 +79,9 @@ class order_world {
   std::set<std::string> failing;
 
  private:
+  std::unique_ptr<database> open_service(const temp_dir& in, const char* file,
+                                         const std::string& conninfo) const;
+
   testing::manual_time time_;
   metrics counters_;
   quiet_log log_;

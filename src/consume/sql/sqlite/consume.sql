@@ -1,5 +1,7 @@
+-- $2 is a JSON array of the batch's partitions. All of the consumer's are read: they are few, and to take the
+-- list apart costs more.
 -- name: read_fences
-select partition, epoch from settle_consumer_fences where consumer = $1
+select partition, epoch from settle_consumer_fences where consumer = $1 and $2 is not null
 
 -- name: raise_fence
 insert into settle_consumer_fences (consumer, partition, epoch) values ($1, $2, $3)

@@ -2,6 +2,10 @@
 -- name: lock_migrations
 select 1
 
+-- SQLite has no schemas; names begin with settle_.
+-- name: create_migration_schema
+select 1
+
 -- name: create_migration_table
 create table if not exists settle_migrations (
   number     integer primary key,

@@ -1,0 +1,296 @@
+#include "postgres/connection.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "postgres/decode.hpp"
+#include "postgres/sql_text.hpp"
+#include "postgres/sqlstate.hpp"
+#include "settle/error.hpp"
+
+namespace settle::inline v0::postgres {
+namespace {
+
+// Levels are stated, because a role or a server may have another default. Whether writing is allowed is
+// left to the server: an administrator who set default_transaction_read_only meant it.
+constexpr query begin_writing{"begin_write", "", "begin isolation level read committed"};
+constexpr query begin_reading{"begin_read", "", "begin isolation level repeatable read read only"};
+constexpr query commit_all{"commit", "", "commit"};
+constexpr query roll_back{"rollback", "", "rollback"};
+
+// The first statement of a session. $1 is the lock_timeout in milliseconds, or null to leave it alone. The
+// timeline is that of the next write; the control file may lag behind a promotion.
+constexpr std::string_view greet =
+    "select set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), $1 is null),"
+    " pg_is_in_recovery(), (select system_identifier from pg_control_system()),"
+    " case when pg_is_in_recovery() then (select timeline_id from pg_control_checkpoint())"
+    " else ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int end";
+// The same where the administrator has closed the control file to us.
+constexpr std::string_view greet_briefly =
+    "select set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), $1 is null),"
+    " pg_is_in_recovery()";
+
+constexpr int server_version_min = 140000;  // xid8, and pipelines that PostgreSQL itself tests
+constexpr std::size_t queued_max = 256;     // statements per round trip, and posted ones that wait for it
+constexpr duration rollback_limit = std::chrono::seconds(5);
+
+}  // namespace
+
+postgres_connection::postgres_connection(const settings& to, const options& with,
+                                         const std::function<void()>& committed,
+                                         const std::stop_token& cancel)
+    : to_(to), with_(with), committed_(committed) {
+  const limit within{steady::now() + with.connect_timeout, cancel};
+  conn_ = connect(to, within, wait_, with.env);
+  pipeline_.emplace(conn_.get(), wait_);
+  set_up(within);
+}
+
+postgres_connection::~postgres_connection() { rollback(); }
+
+void postgres_connection::set_up(const limit& within) {
+  if (PQserverVersion(conn_.get()) < server_version_min)
+    throw error(errc::invalid_argument,
+                fmt::format("{} runs PostgreSQL {}; 14 is the oldest that will do", to_.name,
+                            PQparameterStatus(conn_.get(), "server_version")));
+  if (!read_identity(greet, within)) read_identity(greet_briefly, within);
+}
+
+// False if the server does not let us see it.
+bool postgres_connection::read_identity(std::string_view sql, const limit& within) {
+  // A pooler in transaction mode hands sessions around, so nothing may be left in one.
+  const auto wait_ms = std::chrono::duration_cast<std::chrono::milliseconds>(with_.busy_timeout).count();
+  const value lock_timeout = with_.prepared_statements ? value(std::to_string(wait_ms)) : value();
+  pipeline_->run(sql, {&lock_timeout, 1});
+  const auto of = round_trip(conn_.get(), *pipeline_, within);
+  const auto& answer = pipeline_->steps().back().answer;
+  const bool forbidden =
+      of.how == ending::complete && failed(answer.get()) && read_failure(answer.get()).sqlstate == "42501";
+  if (!forbidden) {
+    check_statements(of, *pipeline_, to_.name);
+    const auto row = read_result(answer.get());
+    standby_ = row[0][1].integer() != 0;
+    if (sql == greet) identity_ = {row[0][2].integer(), row[0][3].integer(), standby_};
+  }
+  pipeline_->clear();
+  return !forbidden;
+}
+
+void postgres_connection::begin_write(std::stop_token cancel) {
+  if (standby_) {
+    outdated_ = true;  // the next one may find the primary, or this server promoted
+    throw error(errc::store_unavailable,
+                fmt::format("{} is a standby and takes no writes: connect to the primary "
+                            "(target_session_attrs=read-write), or promote it",
+                            to_.name));
+  }
+  if (cancel.stop_requested()) throw error(errc::cancelled, "stopped before the transaction began");
+  cancel_ = std::move(cancel);
+  reading_ = false;
+  phase_ = phase::wanted;
+}
+
+void postgres_connection::begin_read() {
+  reading_ = true;
+  phase_ = phase::wanted;
+}
+
+limit postgres_connection::statement_limit() const {
+  return {steady::now() + with_.statement_timeout, cancel_};
+}
+
+// Refuses what would end the transaction, and anything in a transaction that has ended or failed: after a
+// silent rollback it would commit alone.
+void postgres_connection::check_allowed(std::string_view sql) const {
+  if (cancel_.stop_requested()) throw error(errc::cancelled, "stopped inside a transaction");
+  if (!conn_) throw error(errc::transaction_lost, "the connection was lost earlier in this transaction");
+  const bool failed_before = pipeline_->empty() && PQtransactionStatus(conn_.get()) == PQTRANS_INERROR;
+  if (failed_before && !returns_to_savepoint(sql))
+    throw error(errc::transaction_lost,
+                "an earlier statement has failed, and PostgreSQL takes nothing more in this transaction");
+  if (controls_transaction(sql))
+    throw error(errc::transaction_control, fmt::format("'{}' is not for statements to say", sql));
+}
+
+void postgres_connection::queue(const query& text, std::span<const value> values) {
+  const auto sql = text.postgres;
+  if (sql.empty())
+    throw error(errc::statement_failed, fmt::format("'{}' has no text for PostgreSQL", text.name));
+  if (!with_.prepared_statements) return pipeline_->run(sql, values);
+  auto found = prepared_.find(sql);
+  if (found == prepared_.end()) {
+    const std::string_view kept = texts_.emplace_back(sql);
+    auto name = fmt::format("settle_{}_{:016x}", text.name.substr(0, 32), stable_hash(sql));
+    pipeline_->prepare(name, kept);
+    found = prepared_.emplace(kept, std::move(name)).first;
+  }
+  pipeline_->run_prepared(found->second, found->first, values);
+}
+
+void postgres_connection::begin_if_wanted() {
+  if (phase_ != phase::wanted) return;
+  queue(reading_ ? begin_reading : begin_writing, {});
+  phase_ = phase::begun;
+}
+
+// What every exchange leaves behind, before anybody looks whether it went well.
+void postgres_connection::settle_exchange(const outcome& of) {
+  for (const auto& step : pipeline_->steps()) {
+    const bool ok = step.answer && PQresultStatus(step.answer.get()) == PGRES_COMMAND_OK;
+    if (!step.preparing.empty() && !ok) prepared_.erase(step.what);
+    if (step.answer && failed(step.answer.get()) && read_failure(step.answer.get()).session_outdated)
+      outdated_ = true;
+  }
+  if (of.how != ending::complete) close_now(conn_);
+}
+
+void postgres_connection::finish(const limit& within) {
+  const auto of = round_trip(conn_.get(), *pipeline_, within);
+  settle_exchange(of);
+  check_statements(of, *pipeline_, to_.name);
+  const auto status = PQtransactionStatus(conn_.get());
+  if (status == PQTRANS_INTRANS) return;
+  close_now(conn_);
+  throw error(errc::transaction_lost, "the transaction has ended, though nobody here ended it");
+}
+
+namespace {
+
+// Empties a pipeline at the end of a scope, so that a failed exchange does not linger.
+struct clear_at_end {
+  pipeline& of;
+  ~clear_at_end() { of.clear(); }
+};
+
+}  // namespace
+
+result postgres_connection::run_queued() {
+  const clear_at_end guard{*pipeline_};
+  finish(statement_limit());
+  const auto& last = pipeline_->steps().back();
+  if (PQresultStatus(last.answer.get()) == PGRES_EMPTY_QUERY)
+    throw error(errc::statement_failed, fmt::format("the statement is empty: '{}'", last.what));
+  return read_result(last.answer.get());
+}
+
+result postgres_connection::execute(const query& text, std::span<const value> values) {
+  check_allowed(text.postgres);
+  begin_if_wanted();
+  queue(text, values);
+  return run_queued();
+}
+
+result postgres_connection::execute(std::string_view sql, std::span<const value> values) {
+  check_allowed(sql);
+  begin_if_wanted();
+  pipeline_->run(sql, values);
+  return run_queued();
+}
+
+void postgres_connection::post(const query& text, std::span<const value> values) {
+  check_allowed(text.postgres);
+  begin_if_wanted();
+  queue(text, values);
+  pipeline_->detach();
+  if (pipeline_->size() >= queued_max) run_queued();
+}
+
+std::vector<std::int64_t> postgres_connection::execute_many(const query& text,
+                                                            std::span<const parameters> rows) {
+  check_allowed(text.postgres);
+  begin_if_wanted();
+  std::vector<std::int64_t> affected;
+  affected.reserve(rows.size());
+  while (!rows.empty()) {
+    const auto count = std::min(rows.size(), queued_max);
+    try {
+      for (const auto& row : rows.first(count)) queue(text, row);
+    } catch (...) {
+      pipeline_->detach();
+      throw;
+    }
+    const clear_at_end guard{*pipeline_};
+    finish(statement_limit());
+    for (const auto& step : std::span(pipeline_->steps()).last(count))
+      affected.push_back(changed_rows(step.answer.get()));
+    rows = rows.subspan(count);
+  }
+  return affected;
+}
+
+// Without statement_timeout: building an index takes as long as it takes.
+void postgres_connection::execute_script(std::string_view sql) {
+  const auto statements = split_script(sql);
+  for (const auto one : statements) check_allowed(one);
+  begin_if_wanted();
+  for (std::size_t done = 0; done < statements.size(); done += queued_max) {
+    for (const auto one : std::span(statements).subspan(done, std::min(queued_max, statements.size() - done)))
+      pipeline_->run(one, {});
+    const clear_at_end guard{*pipeline_};
+    finish({steady::time_point::max(), cancel_});
+  }
+}
+
+void postgres_connection::end_transaction() noexcept {
+  phase_ = phase::none;
+  reading_ = false;
+  wake_ = false;
+  cancel_ = {};
+}
+
+void postgres_connection::finish_commit() {
+  if (pipeline_->empty() && !silent()) {  // nothing of the COMMIT is sent, so nothing is in doubt
+    close_now(conn_);
+    throw error(errc::store_unavailable,
+                fmt::format("{} has ended the session before the commit; nothing was committed", to_.name));
+  }
+  queue(commit_all, {});
+  const clear_at_end guard{*pipeline_};
+  // Once it is under way nobody may stop it: whoever waits learns how it ended.
+  const auto of = round_trip(conn_.get(), *pipeline_, {steady::now() + with_.statement_timeout, {}});
+  settle_exchange(of);
+  check_commit(of, *pipeline_, to_.name);
+}
+
+void postgres_connection::commit() {
+  check_allowed({});
+  if (phase_ == phase::begun) finish_commit();
+  const bool wake = wake_ && phase_ == phase::begun;
+  end_transaction();
+  if (wake) committed_();
+}
+
+void postgres_connection::rollback() noexcept {
+  const bool begun = phase_ == phase::begun;
+  end_transaction();
+  if (!begun || !conn_) return;
+  try {
+    const limit soon{steady::now() + rollback_limit, {}};
+    if (!pipeline_->empty()) {  // posted; if one of them fails, what is queued with it does not run
+      settle_exchange(round_trip(conn_.get(), *pipeline_, soon));
+      pipeline_->clear();
+    }
+    if (!conn_ || PQtransactionStatus(conn_.get()) == PQTRANS_IDLE) return;
+    queue(roll_back, {});
+    settle_exchange(round_trip(conn_.get(), *pipeline_, soon));
+    pipeline_->clear();
+  } catch (...) {
+    close_now(conn_);  // the server rolls back what is left without a client
+  }
+}
+
+// Nothing is expected on an idle line. What comes unasked is a farewell.
+bool postgres_connection::silent() const noexcept {
+  pollfd line{PQsocket(conn_.get()), POLLIN, 0};
+  return ::poll(&line, 1, 0) == 0;
+}
+
+bool postgres_connection::reusable() noexcept {
+  return conn_ && !outdated_ && pipeline_->empty() && PQstatus(conn_.get()) == CONNECTION_OK &&
+         PQtransactionStatus(conn_.get()) == PQTRANS_IDLE && silent();
+}
+
+}  // namespace settle::inline v0::postgres

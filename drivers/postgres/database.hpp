@@ -1,0 +1,36 @@
+// A PostgreSQL database: a pool of connections, and the wake-ups of those who wait for commits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "postgres/hints.hpp"
+#include "postgres/settings.hpp"
+#include "settle/postgres.hpp"
+#include "sql/pool.hpp"
+
+namespace settle::inline v0::postgres {
+
+class postgres_database final : public database {
+ public:
+  postgres_database(const std::string& conninfo, const options& opts);
+
+  dialect speaks() const override { return dialect::postgres; }
+  std::string name() const override { return to_.name; }
+  std::unique_ptr<wakeup> watch() override;
+
+ protected:
+  std::unique_ptr<connection> acquire(const std::stop_token& cancel) override;
+  void release(std::unique_ptr<connection> idle) noexcept override;
+
+ private:
+  settings to_;
+  options options_;
+  std::shared_ptr<wake_list> watchers_;
+  hint_sender hints_;
+  std::function<void()> committed_;
+  sql::pool pool_;  // last, because its connections use all of the above
+};
+
+}  // namespace settle::inline v0::postgres

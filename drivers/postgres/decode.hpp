@@ -1,0 +1,31 @@
+// Results in PostgreSQL's binary format as values.
+//
+//   bool, int2, int4, int8, oid, xid, xid8                      integer
+//   float4, float8                                              real
+//   text, varchar, char, name, json, jsonb, uuid, xml, pg_lsn   text
+//   numeric                                                     text, all digits kept
+//   timestamp, timestamptz                                      integer: microseconds since 1970 (UTC)
+//   bytea                                                       bytes
+//   void                                                        null
+//
+// Any other type (arrays, dates, intervals, enums, types of extensions) is refused; `::text` makes it text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "postgres/handle.hpp"
+#include "settle/database.hpp"
+
+namespace settle::inline v0::postgres {
+
+// Throws statement_failed for a type that is not in the list.
+result read_result(const PGresult* answer);
+
+// How many rows a statement changed; zero for one that only reads.
+std::int64_t changed_rows(const PGresult* answer);
+
+// PostgreSQL's base-10000 representation as decimal digits.
+std::string numeric_text(std::string_view binary);
+
+}  // namespace settle::inline v0::postgres

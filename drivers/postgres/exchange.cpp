@@ -1,0 +1,93 @@
+#include "postgres/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "postgres/session.hpp"
+#include "postgres/sqlstate.hpp"
+#include "settle/error.hpp"
+
+namespace settle::inline v0::postgres {
+namespace {
+
+// The first step that failed. libpq answers for a server that has gone silent, so not every failure is
+// the server's word.
+const pipeline::step* first_failure(const pipeline& done) {
+  for (const auto& step : done.steps())
+    if (step.answer && failed(step.answer.get())) return &step;
+  return nullptr;
+}
+
+std::string describe(const pipeline::step& of) {
+  return of.posted ? fmt::format("'{}', posted before,", of.what) : std::string(of.what);
+}
+
+std::string_view last_text(const pipeline& done) {
+  return done.steps().empty() ? std::string_view("an exchange") : done.steps().back().what;
+}
+
+error no_answer(const outcome& of, const pipeline& done, std::string_view database) {
+  const auto during = last_text(done);
+  if (of.cause == ending::stopped)
+    return {errc::cancelled, fmt::format("stopped during {}; the connection is closed", during)};
+  if (of.cause == ending::timed_out)
+    return {errc::store_unavailable,
+            fmt::format("{} on {}: no answer within statement_timeout, nor to the request to cancel; the "
+                        "connection is closed",
+                        during, database)};
+  return {errc::store_unavailable, fmt::format("{} on {}: the connection was lost", during, database)};
+}
+
+constexpr std::string_view query_cancelled = "57014";
+
+error as_error(const outcome& of, const pipeline::step& step, std::string_view database) {
+  const auto failure = read_failure(step.answer.get());
+  if (failure.sqlstate == query_cancelled && of.cause == ending::stopped)
+    return {errc::cancelled, fmt::format("stopped during {}", describe(step))};
+  if (failure.sqlstate == query_cancelled && of.cause == ending::timed_out)
+    return {errc::store_busy, fmt::format("{} on {} took longer than statement_timeout and was cancelled",
+                                          describe(step), database)};
+  return failure.as_error(describe(step), database);
+}
+
+error unknown(const error& known) { return error::with_unknown_outcome(known.code(), known.what()); }
+
+}  // namespace
+
+outcome round_trip(PGconn* conn, pipeline& queued, const limit& within) {
+  outcome of;
+  of.how = queued.collect(within);
+  if (of.how != ending::timed_out && of.how != ending::stopped) return of;
+  of.cause = of.how;
+  if (request_cancel(conn, cancel_grace)) of.how = queued.collect({steady::now() + cancel_grace, {}});
+  return of;
+}
+
+void check_statements(const outcome& of, const pipeline& done, std::string_view database) {
+  const auto* failure = first_failure(done);
+  if (failure != nullptr) throw as_error(of, *failure, database);
+  if (of.how != ending::complete) throw no_answer(of, done, database);
+}
+
+void check_commit(const outcome& of, const pipeline& done, std::string_view database) {
+  const auto& commit = done.steps().back();
+  if (commit.answer && PQresultStatus(commit.answer.get()) == PGRES_COMMAND_OK) {
+    if (std::string_view(PQcmdStatus(commit.answer.get())) == "COMMIT") return;
+    throw error(errc::transaction_lost,
+                fmt::format("{} has rolled the transaction back instead of committing it", database));
+  }
+  const auto* failure = first_failure(done);
+  if (failure == nullptr) throw unknown(no_answer(of, done, database));
+  const auto said = read_failure(failure->answer.get());
+  const auto known = as_error(of, *failure, database);
+  // A step before the COMMIT failed, and the server said so: it never got to the COMMIT.
+  const bool before = failure != &commit && !said.sqlstate.empty();
+  // The COMMIT itself failed, and the session goes on: it is rolled back.
+  const bool refused = !said.sqlstate.empty() && !said.session_ended && !said.sqlstate.starts_with("08") &&
+                       said.sqlstate != "40003";
+  if (before || refused) throw known;
+  throw unknown(known);
+}
+
+}  // namespace settle::inline v0::postgres

@@ -1,0 +1,20 @@
+// As much of SQL's lexical rules as it takes to see what a statement does to the transaction, and where it
+// ends. The server decides everything else.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace settle::inline v0::postgres {
+
+// BEGIN, START TRANSACTION, COMMIT, END, ABORT, ROLLBACK and PREPARE TRANSACTION. Savepoints are the
+// caller's own business, so ROLLBACK TO is none of them.
+bool controls_transaction(std::string_view sql);
+
+// ROLLBACK TO: the only statement that means something in a transaction that has failed.
+bool returns_to_savepoint(std::string_view sql);
+
+// The statements of a script, without empty ones.
+std::vector<std::string_view> split_script(std::string_view sql);
+
+}  // namespace settle::inline v0::postgres

@@ -1,0 +1,281 @@
+-- The outbox of a service, in the service's own database.
+--
+-- A row is written once, in the caller's transaction, and never updated or deleted: what is done is truncated,
+-- leaf by leaf. So nothing bloats, and no transaction, however long, makes reading slower.
+
+create table settle.identity (
+  one         boolean primary key default true check (one),
+  database_id text not null,                        -- drawn once; part of every message's source
+  generation  bigint not null default 1,            -- raised by settle.rebase_outbox
+  -- The history that the transaction ids below belong to; null where it could not be read.
+  system_identifier bigint,
+  timeline          bigint
+);
+insert into settle.identity (database_id) values (replace(gen_random_uuid()::text, '-', ''));
+
+create function settle.note_cluster() returns void language plpgsql as $$
+begin
+  update settle.identity set
+    system_identifier = (select c.system_identifier from pg_control_system() c),
+    timeline = ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int;
+exception when insufficient_privilege then
+  raise notice 'the identity of this cluster cannot be read; a switch to another one will not be noticed';
+end $$;
+select settle.note_cluster();
+
+-- Fixed for ever, and the same as in the library.
+create function settle.lane(key text) returns smallint
+language sql immutable strict parallel safe
+return get_byte(sha256(convert_to(key, 'UTF8')), 0)::smallint;
+
+create sequence settle.outbox_seq as bigint cache 1;
+select nextval('settle.outbox_seq');                -- a fresh sequence shows its first number before it is drawn
+create sequence settle.outbox_ring as bigint cache 1;  -- which leaf is written to: its value modulo 8
+select nextval('settle.outbox_ring');
+
+-- xid stands before seq: defaults are drawn from left to right, and whoever holds a number must already have
+-- his transaction id, or a tick could not know that he is under way.
+create table settle.outbox (
+  slot           smallint not null default (pg_sequence_last_value('settle.outbox_ring'::regclass) & 7),
+  xid            xid8 not null default pg_current_xact_id(),
+  seq            bigint not null default nextval('settle.outbox_seq'),
+  lane           smallint not null generated always as
+                   (settle.lane(case when aggregate_id = '' then event_id::text else aggregate_id end)) stored,
+  event_id       uuid not null default gen_random_uuid(),
+  topic          text not null check (topic <> ''),
+  event_type     text not null check (event_type <> ''),
+  aggregate_type text not null default '',
+  aggregate_id   text not null default '',          -- the key: order is kept within it
+  content_type   text not null default 'application/json',
+  headers        text not null default ''           -- JSON object of strings, or empty
+                 check (headers = '' or jsonb_typeof(headers::jsonb) = 'object'),
+  created_at     bigint not null                    -- microseconds since 1970
+                 default (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+  payload        bytea not null
+) partition by list (slot);
+do $$
+begin
+  for i in 0..7 loop
+    execute format('create table settle.outbox_%s partition of settle.outbox for values in (%s)', i, i);
+    execute format('create index on settle.outbox_%s (xid)', i);
+    execute format('create unique index on settle.outbox_%s (seq)', i);
+  end loop;
+end $$;
+
+-- Relays publish what is visible in a tick that a synced commit has written: it is durable, and what commits
+-- late is found in a later tick, whatever its number. Ticks are numbered from the snapshot that they hold, and
+-- the primary key arbitrates: of two tickers with the same view one inserts nothing.
+create table settle.outbox_ticks (
+  n        bigint primary key,
+  snap     pg_snapshot not null,
+  seq_high bigint not null,                         -- no row visible in snap has a higher number
+  xid_high xid8 not null,                           -- nobody with a higher id has a number up to seq_high
+  at       bigint not null                          -- microseconds since 1970
+);
+create index outbox_ticks_at on settle.outbox_ticks (at);
+insert into settle.outbox_ticks (n, snap, seq_high, xid_high, at)
+select 0, pg_current_snapshot(), last_value, pg_current_xact_id(),
+       (extract(epoch from clock_timestamp()) * 1000000)::bigint
+from settle.outbox_seq;
+
+-- One row per note of progress. Shares in the mask have done everything that is visible in tick `tick`, and of
+-- what tick `upto` shows beyond it, everything up to number `position`. Only ever inserted.
+create table settle.outbox_progress (
+  id       bigint generated always as identity primary key,
+  shares   integer not null,                        -- bit mask
+  tick     bigint not null,
+  upto     bigint not null,
+  position bigint not null,
+  at       bigint not null
+);
+
+-- What was published once per aggregate and type; the event's id is derived from them.
+create table settle.natural_keys (
+  event_id   uuid primary key,
+  created_at bigint not null
+);
+create index natural_keys_age on settle.natural_keys (created_at);
+
+-- Which leaf was written to since when. Slots are used in turn.
+create table settle.outbox_leaves (
+  slot      smallint primary key,
+  opened_at bigint not null default 0               -- microseconds since 1970
+);
+insert into settle.outbox_leaves (slot) select generate_series(0, 7);
+update settle.outbox_leaves set opened_at = (extract(epoch from clock_timestamp()) * 1000000)::bigint
+where slot = (select pg_sequence_last_value('settle.outbox_ring'::regclass) & 7);
+
+-- One step of the ring: empties a leaf of which every row is older than `keep` and done by every share, and
+-- opens the next leaf when the current one has been written to for long enough. Called by relays now and then.
+-- A leaf that somebody still uses is left for later; nobody ever waits here. What the check sees must not be
+-- older than the lock, hence READ COMMITTED.
+create function settle.turn_outbox_ring(now_us bigint, keep_us bigint, out emptied integer, out opened integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  current integer := pg_sequence_last_value('settle.outbox_ring'::regclass) & 7;
+  following integer := (current + 1) & 7;
+  done settle.outbox_ticks;
+  found_rows boolean;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'settle.turn_outbox_ring needs READ COMMITTED';
+  end if;
+  if not pg_try_advisory_xact_lock(hashtextextended('settle.outbox_ring', 0)) then return; end if;
+  select t.* into done from settle.outbox_ticks t
+  where t.at < now_us - keep_us and t.n <= (select min(c.tick) from settle.outbox_cursors c)
+  order by t.at desc limit 1;
+  if done.n is not null then
+    for i in 1..7 loop
+      execute format('select exists (select from settle.outbox_%s)', (current + i) & 7) into found_rows;
+      continue when not found_rows;
+      begin
+        execute format('lock table only settle.outbox_%s in access exclusive mode nowait', (current + i) & 7);
+      exception when lock_not_available then continue;
+      end;
+      execute format('select exists (select from settle.outbox_%1$s where xid >= pg_snapshot_xmax($1))
+                          or exists (select from settle.outbox_%1$s
+                                     where xid = any (array(select pg_snapshot_xip($1))))', (current + i) & 7)
+      into found_rows using done.snap;
+      if not found_rows then
+        execute format('truncate only settle.outbox_%s', (current + i) & 7);
+        emptied := (current + i) & 7;
+      end if;
+      exit;  -- one at a time: a short lock
+    end loop;
+  end if;
+  execute format('select exists (select from settle.outbox_%s)', following) into found_rows;
+  if not found_rows and (select l.opened_at from settle.outbox_leaves l where l.slot = current)
+                        < now_us - keep_us / 6 then
+    perform nextval('settle.outbox_ring');
+    update settle.outbox_leaves set opened_at = now_us where slot = following;
+    opened := following;
+  end if;
+end $$;
+
+-- Publishing from any language: select settle.publish('orders', 'order.placed', '42', '{"total":1}').
+-- Its owner's rights and a fixed search path: callers need no right on the tables.
+create function settle.publish(topic text, event_type text, key text, payload bytea,
+                               aggregate_type text default '', headers jsonb default null,
+                               content_type text default 'application/json', event_id uuid default null)
+returns uuid language sql security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+                             payload)
+  values (coalesce(publish.event_id, gen_random_uuid()), publish.topic, publish.event_type,
+          publish.aggregate_type, coalesce(publish.key, ''), publish.content_type,
+          coalesce(publish.headers::text, ''), publish.payload)
+  returning outbox.event_id;
+end;
+
+create function settle.publish(topic text, event_type text, key text, payload text)
+returns uuid language sql security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  select settle.publish(publish.topic, publish.event_type, publish.key, convert_to(publish.payload, 'UTF8'));
+end;
+
+create function settle.publish(topic text, event_type text, key text, payload jsonb)
+returns uuid language sql security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  select settle.publish(publish.topic, publish.event_type, publish.key,
+                        convert_to(publish.payload::text, 'UTF8'));
+end;
+
+-- Where each share stands: the newest note that has its bit.
+create view settle.outbox_cursors as
+select s.share, p.id, coalesce(p.tick, 0) as tick, coalesce(p.upto, 0) as upto,
+       coalesce(p.position, 0) as position
+from generate_series(0, 15) s(share)
+left join lateral (select * from settle.outbox_progress p where (p.shares >> s.share) & 1 = 1
+                   order by p.id desc limit 1) p on true;
+
+-- The outbox as people and other tools read it, and as others may insert into it.
+create view settle.outbox_events as
+select o.seq as id, o.topic, o.aggregate_type, o.aggregate_id, o.event_type, o.event_id, o.payload, o.headers,
+       to_timestamp(o.created_at / 1000000.0) as created_at,
+       case when pg_visible_in_snapshot(o.xid, done.snap)
+              or (o.seq <= c.position and pg_visible_in_snapshot(o.xid, upto.snap))
+            then 'PUBLISHED' else 'PENDING' end as status,
+       coalesce(s.failures, 0) as attempts, s.last_error
+from settle.outbox o
+join settle.outbox_cursors c on c.share = (o.lane & 15)
+join settle.outbox_ticks done on done.n = c.tick
+left join settle.outbox_ticks upto on upto.n = c.upto and c.upto > 0
+left join settle.shares s on s.scope = 'outbox' and s.share = c.share;
+
+create function settle.insert_outbox_event() returns trigger language plpgsql
+security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  new.event_id := coalesce(new.event_id, gen_random_uuid());
+  insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, headers, payload)
+  values (new.event_id, new.topic, new.event_type, coalesce(new.aggregate_type, ''),
+          coalesce(new.aggregate_id, ''), coalesce(new.headers, ''), new.payload);
+  return new;
+end $$;
+create trigger insert_outbox_event instead of insert on settle.outbox_events
+for each row execute function settle.insert_outbox_event();
+
+-- After a restore or a failover transaction ids belong to another history. Relays stop then (cluster_changed),
+-- until somebody runs: select settle.rebase_outbox(). What was not published goes on under new ids and numbers,
+-- in its order; nothing else changes. Returns how many events those are. Whoever publishes meanwhile waits.
+create function settle.rebase_outbox() returns bigint language plpgsql as $$
+declare
+  waiting bigint;
+  last bigint;
+begin
+  lock table settle.outbox in access exclusive mode;
+  create temporary table settle_waiting on commit drop as
+    select o.* from settle.outbox o join settle.outbox_events e on e.id = o.seq where e.status = 'PENDING';
+  get diagnostics waiting = row_count;
+  truncate settle.outbox;
+  -- Above every number that was used since the backup: consumers remember them.
+  perform setval('settle.outbox_seq', greatest((select s.last_value from settle.outbox_seq s),
+                                               extract(epoch from clock_timestamp())::bigint << 20));
+  last := (select max(t.n) from settle.outbox_ticks t);
+  delete from settle.outbox_progress;
+  delete from settle.outbox_ticks;
+  insert into settle.outbox_ticks (n, snap, seq_high, xid_high, at)
+  select last + 1, pg_current_snapshot(), s.last_value, pg_current_xact_id(),
+         (extract(epoch from clock_timestamp()) * 1000000)::bigint
+  from settle.outbox_seq s;
+  insert into settle.outbox_progress (shares, tick, upto, position, at)
+  select 65535, last + 1, 0, 0, (extract(epoch from clock_timestamp()) * 1000000)::bigint;
+  update settle.shares set owner = null, epoch = epoch + 1, lease_until = 0 where scope = 'outbox';
+  insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+                             created_at, payload)
+  select event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers, created_at, payload
+  from settle_waiting order by seq;
+  update settle.identity set generation = generation + 1;
+  perform settle.note_cluster();
+  return waiting;
+end $$;
+
+-- The application's role: it may publish, and write nothing that relays rely on. Grant it to your own.
+do $$
+begin
+  if not exists (select from pg_roles where rolname = 'settle_publisher') then
+    create role settle_publisher nologin;
+  end if;
+exception when insufficient_privilege then
+  raise notice 'the role settle_publisher is not there, and this user may not create it';
+end $$;
+do $$
+begin
+  if exists (select from pg_roles where rolname = 'settle_publisher') then
+    grant usage on schema settle to settle_publisher;
+    grant insert (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers, created_at,
+                  payload) on settle.outbox to settle_publisher;
+    grant insert on settle.outbox_events to settle_publisher;
+    grant usage on sequence settle.outbox_seq to settle_publisher;
+    grant select on sequence settle.outbox_ring to settle_publisher;  -- USAGE would let it turn the ring
+    grant insert, select on settle.natural_keys to settle_publisher;
+  end if;
+end $$;
+revoke all on all functions in schema settle from public;
+do $$
+begin
+  if exists (select from pg_roles where rolname = 'settle_publisher') then
+    grant execute on function settle.lane(text), settle.publish(text, text, text, text),
+      settle.publish(text, text, text, jsonb),
+      settle.publish(text, text, text, bytea, text, jsonb, text, uuid) to settle_publisher;
+  end if;
+end $$;

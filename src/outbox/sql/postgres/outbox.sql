@@ -1,0 +1,80 @@
+-- The lane is the server's own business here; naming the parameter keeps the statement the same for callers.
+-- name: insert_event
+insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+                           created_at, payload)
+select $2::uuid, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bytea where $1::integer is not null
+
+-- name: read_identity
+select database_id, generation from settle.identity
+
+-- A tick, if anything can have become visible: the sequence has moved, or somebody who may hold a number up to
+-- the last tick's has ended since. Then the newest tick, ours or not, and the
+-- history that all of them belong to. It must be the first statement of its
+-- transaction that writes: xid_high has to be drawn after the sequence was read.
+-- name: write_tick
+with last as (select * from settle.outbox_ticks order by n desc limit 1),
+made as (
+  insert into settle.outbox_ticks (n, snap, seq_high, xid_high, at)
+  select k.n + 1, pg_current_snapshot(), s.last_value,
+         case when s.last_value <> k.seq_high then pg_current_xact_id() else k.xid_high end, $1::bigint
+  from settle.outbox_seq s, last k
+  where s.last_value <> k.seq_high
+     or exists (select from pg_snapshot_xip(k.snap) x
+                where x < k.xid_high and pg_visible_in_snapshot(x, pg_current_snapshot()))
+     or exists (select from generate_series(pg_snapshot_xmax(k.snap)::text::bigint,
+                                            k.xid_high::text::bigint - 1) g
+                where pg_visible_in_snapshot(g::text::xid8, pg_current_snapshot()))
+  on conflict (n) do nothing
+  returning n)
+select coalesce((select n from made), (select n from last)), i.system_identifier, i.timeline
+from settle.identity i
+
+-- name: sync_commit
+set local synchronous_commit = on
+
+-- Rows that tick $2 shows and tick $1 does not, above number $3, of the shares in mask $4, at most $5. First
+-- those that were under way at tick $1, all of them with numbers up to its highest; then the newer ones. Each
+-- part is ordered, and they do not overlap.
+-- name: read_window
+with a as materialized (select snap, seq_high, xid_high from settle.outbox_ticks where n = $1),
+     b as materialized (select snap, seq_high from settle.outbox_ticks where n = $2)
+(select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+        created_at, payload
+ from settle.outbox
+ where xid = any (array(
+         select x from pg_snapshot_xip((select snap from a)) x
+         where pg_visible_in_snapshot(x, (select snap from b))
+         union all
+         select g::text::xid8
+         from generate_series((select pg_snapshot_xmax(snap)::text::bigint from a),
+                              (select xid_high::text::bigint - 1 from a)) g
+         where pg_visible_in_snapshot(g::text::xid8, (select snap from b))))
+   and seq > $3::bigint and seq <= (select seq_high from a) and ($4::integer >> (lane & 15)) & 1 = 1
+ order by seq limit $5)
+union all
+(select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+        created_at, payload
+ from settle.outbox
+ where seq > greatest($3::bigint, (select seq_high from a)) and seq <= (select seq_high from b)
+   and pg_visible_in_snapshot(xid, (select snap from b))
+   and not pg_visible_in_snapshot(xid, (select snap from a)) and ($4::integer >> (lane & 15)) & 1 = 1
+ order by seq limit $5)
+
+-- name: read_cursors
+select share, tick, upto, position from settle.outbox_cursors
+
+-- The fence: nothing is noted unless every one of these shares is still owned in this epoch. $1 shares,
+-- $2 epochs, $3 the owner, then the note itself.
+-- name: note_progress
+with mine as (
+  select 1 from settle.shares s
+  join unnest($1::integer[], $2::bigint[]) h(share, epoch) on h.share = s.share and h.epoch = s.epoch
+  where s.scope = 'outbox' and s.owner = $3
+  for share of s)
+insert into settle.outbox_progress (shares, tick, upto, position, at)
+select $4::integer, $5::bigint, $6::bigint, $7::bigint, $8::bigint
+where (select count(*) from mine) = cardinality($1::integer[])
+
+-- name: forget_failures
+update settle.shares set failures = 0, last_error = null
+where scope = 'outbox' and share = any ($1::integer[]) and owner = $2 and failures > 0

@@ -1,0 +1,27 @@
+#include "outbox/store.hpp"
+
+#include "base/json.hpp"
+
+namespace settle::outbox {
+
+message message_of(result& rows, std::size_t row) {
+  const auto& aggregate_type = rows[row][5].text();
+  message m;
+  m.id = rows.take(row, 2).take_text();
+  m.topic = rows.take(row, 3).take_text();
+  m.type = rows.take(row, 4).take_text();
+  m.key = rows.take(row, 6).take_text();
+  m.subject = aggregate_type.empty() || m.key.empty() ? m.key : aggregate_type + "/" + m.key;
+  m.content_type = rows.take(row, 7).take_text();
+  m.extensions = attributes_from_json(rows[row][8].text());
+  m.extensions["sequence"] = std::to_string(rows[row][0].integer());
+  m.time = rows[row][9].time();
+  m.payload = rows.take(row, 10).take_bytes();
+  return m;
+}
+
+std::unique_ptr<store> store_of(database& db, const relay_options& options) {
+  return db.speaks() == dialect::sqlite ? sqlite_store(db, options) : postgres_store(db, options);
+}
+
+}  // namespace settle::outbox

@@ -1,0 +1,51 @@
+-- Fenced ownership of numbered shares. A share's row is never deleted and its epoch only grows, so an
+-- owner that was replaced can never match its row again.
+--
+-- Statements of two members may run at the same time here. Each re-checks its condition on the newest version
+-- of a row after waiting for it (READ COMMITTED), so of two claims one finds the row taken.
+
+-- name: add_share
+insert into settle.shares (scope, share) values ($1, $2) on conflict do nothing
+
+-- name: renew_member
+insert into settle.members (scope, member, lease_until) values ($1, $2, $3)
+on conflict (scope, member) do update set lease_until = excluded.lease_until
+
+-- The first statement of a refresh. It also makes members of one scope refresh one after the other: what they
+-- count and read afterwards does not change under them, and they cannot deadlock.
+-- name: forget_dead_members
+with gone as (delete from settle.members where scope = $1 and lease_until <= $2)
+select pg_advisory_xact_lock(hashtextextended('settle.ownership.' || $1, 0))
+
+-- name: remove_member
+delete from settle.members where scope = $1 and member = $2
+
+-- name: count_members
+select count(*) from settle.members where scope = $1 and lease_until > $2
+
+-- name: read_shares
+select share, position, owner, epoch, lease_until from settle.shares where scope = $1 order by share
+
+-- name: claim_share
+update settle.shares set owner = $3, epoch = epoch + 1, lease_until = $4
+where scope = $1 and share = $2 and (owner is null or lease_until <= $5)
+returning epoch, position
+
+-- name: renew_share
+update settle.shares set lease_until = $5 where scope = $1 and share = $2 and owner = $3 and epoch = $4
+
+-- name: release_share
+update settle.shares set owner = null, lease_until = 0
+where scope = $1 and share = $2 and owner = $3 and epoch = $4
+
+-- The fence: no row changes unless the share is still owned in this epoch.
+-- name: advance_share
+update settle.shares
+set position = $5,
+    failures = case when position = $5 then failures else 0 end,
+    last_error = case when position = $5 then last_error end
+where scope = $1 and share = $2 and owner = $3 and epoch = $4
+
+-- name: note_share_failure
+update settle.shares set failures = failures + 1, last_error = $5
+where scope = $1 and share = $2 and owner = $3 and epoch = $4

@@ -1,0 +1,20 @@
+-- name: note_effect
+insert into settle.effects (kind, consumer, topic, key, subject, event_id, at)
+values ($1, $2, $3, $4, $5, $6, $7)
+
+-- name: read_effects
+select consumer, topic, key, subject, event_id from settle.effects where kind = $1 order by id
+
+-- name: read_outbox_state
+select event_id, (status = 'PUBLISHED')::integer from settle.outbox_events
+
+-- name: read_outbox_events
+select e.event_id, e.topic, e.event_type, e.aggregate_id, (e.status = 'PUBLISHED')::integer, e.id,
+       settle.lane(case when e.aggregate_id = '' then e.event_id::text else e.aggregate_id end)
+from settle.outbox_events e
+
+-- name: read_processed
+select consumer, message_id, topic, event_type from settle.processed_events
+
+-- name: read_horizons
+select consumer, log, lane, sequence from settle.dedup_horizons where lane >= 0

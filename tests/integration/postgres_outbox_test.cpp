@@ -1,0 +1,423 @@
+// The outbox on PostgreSQL: nothing is lost, doubled or reordered, whoever commits when.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <list>
+#include <map>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "settle/error.hpp"
+#include "settle/metrics.hpp"
+#include "settle/postgres.hpp"
+#include "settle/publish.hpp"
+#include "settle/relay.hpp"
+#include "settle/testing.hpp"
+#include "support/postgres_fixture.hpp"
+#include "support/quiet_log.hpp"
+#include "support/recording_publisher.hpp"
+
+namespace settle {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct postgres_outbox : ::testing::Test {
+  void SetUp() override {
+    if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
+    own.emplace();
+    env = {.time = &time, .log = &log, .counters = &counters};
+    db = postgres::open(own->conninfo(), {.env = env});
+    migrate(*db);
+    // The migration went by the server's clock; from here on time is ours.
+    auto tx = db->begin();
+    tx.execute("update settle.outbox_leaves set opened_at = $1", {time.now()});
+    tx.execute("update settle.outbox_ticks set at = $1", {time.now()});
+    tx.commit();
+  }
+
+  static event make(const std::string& key, const std::string& payload) {
+    return {.topic = "t", .type = "e", .key = key, .payload = payload};
+  }
+
+  event_id emit(const std::string& key, const std::string& payload) {
+    auto tx = db->begin();
+    const auto id = publish(tx, make(key, payload));
+    tx.commit();
+    return id;
+  }
+
+  static void run(relay& r) {
+    while (r.run_once()) {
+    }
+  }
+
+  std::vector<std::string> payloads() const {
+    std::vector<std::string> all;
+    for (const auto& m : destination.seen) all.push_back(m.payload);
+    return all;
+  }
+
+  std::int64_t count(const std::string& what) {
+    return db->read().execute("select count(*) from " + what)[0][0].integer();
+  }
+
+  std::optional<test::scratch_database> own;
+  testing::manual_time time;
+  test::quiet_log log;
+  metrics counters;
+  environment env;
+  std::unique_ptr<database> db;
+  test::recording_publisher destination;
+};
+
+using names = std::vector<std::string>;
+
+// Proves O1, O4
+TEST_F(postgres_outbox, events_are_published_once_and_in_order) {
+  for (int i = 0; i < 25; ++i) emit("k", std::to_string(i));
+  relay r(*db, destination, {.batch_max = 10});
+  run(r);
+  names expected;
+  for (int i = 0; i < 25; ++i) expected.push_back(std::to_string(i));
+  EXPECT_EQ(payloads(), expected);
+  run(r);
+  EXPECT_EQ(destination.seen.size(), 25u);
+  EXPECT_EQ(count("settle.outbox_events where status = 'PUBLISHED'"), 25);
+  const auto& m = destination.seen[0];
+  EXPECT_TRUE(m.source.starts_with("settle:"));
+  EXPECT_EQ(m.subject, "k");
+  EXPECT_EQ(m.extensions.at("sequence"), "2");
+}
+
+// Proves O1
+TEST_F(postgres_outbox, nobody_sees_an_event_that_rolled_back) {
+  relay r(*db, destination);
+  {
+    auto tx = db->begin();
+    publish(tx, make("k", "never"));
+  }
+  emit("k", "yes");
+  run(r);
+  EXPECT_EQ(payloads(), names{"yes"});
+}
+
+// Proves O1, O3
+TEST_F(postgres_outbox, a_late_commit_is_found_and_delays_nobody) {
+  relay r(*db, destination);
+  run(r);
+  auto slow = db->begin();
+  publish(slow, make("slow", "late"));
+  slow.execute("select 1");  // sends it
+  emit("a", "1");
+  run(r);
+  emit("b", "2");
+  run(r);
+  EXPECT_EQ(payloads(), (names{"1", "2"}));
+  slow.commit();
+  run(r);
+  EXPECT_EQ(payloads(), (names{"1", "2", "late"}));
+}
+
+// A number is drawn, a tick is taken, the commit comes, and then nothing more happens. Proves O1
+TEST_F(postgres_outbox, the_last_commit_before_a_silence_is_found) {
+  relay r(*db, destination);
+  auto slow = db->begin();
+  publish(slow, make("k", "last"));
+  slow.execute("select 1");
+  run(r);  // the tick has seen the number, not the row
+  slow.commit();
+  run(r);
+  EXPECT_EQ(payloads(), names{"last"});
+}
+
+// Proves O1, O4
+TEST_F(postgres_outbox, many_late_commits_in_any_order_are_each_found_once) {
+  relay r(*db, destination, {.batch_max = 3});
+  std::mt19937 random(7);
+  std::list<owned_transaction> open;
+  for (int i = 0; i < 120; ++i) {
+    if (open.size() < 8) {
+      open.push_back(db->begin());
+      publish(open.back(), make(fmt::format("k{}", i), std::to_string(i)));
+      open.back().execute("select 1");
+    }
+    if (open.size() == 8 || random() % 3 == 0) {
+      const auto which = std::next(open.begin(), static_cast<std::ptrdiff_t>(random() % open.size()));
+      if (random() % 5 != 0) which->commit();
+      open.erase(which);  // rolls back what is not committed
+    }
+    if (random() % 2 == 0) r.run_once();
+  }
+  for (auto& one : open) one.commit();
+  run(r);
+  auto seen = payloads();
+  std::ranges::sort(seen);
+  EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << "each once";
+  const auto rows = db->read().execute("select convert_from(payload, 'UTF8') from settle.outbox");
+  names stored;
+  for (std::size_t i = 0; i < rows.size(); ++i) stored.push_back(rows[i][0].text());
+  std::ranges::sort(stored);
+  EXPECT_EQ(seen, stored);
+}
+
+// Proves O3
+TEST_F(postgres_outbox, a_window_larger_than_a_batch_is_paged_while_commits_arrive) {
+  {
+    auto tx = db->begin();
+    for (int i = 0; i < 250; ++i) publish(tx, make(fmt::format("k{}", i % 7), std::to_string(i)));
+    tx.commit();
+  }
+  relay r(*db, destination, {.batch_max = 20});
+  for (int i = 0; r.run_once(); ++i)
+    if (i < 10) emit("k1", fmt::format("more {}", i));
+  EXPECT_EQ(destination.seen.size(), 260u);
+  std::map<std::string, std::int64_t> last;
+  for (const auto& m : destination.seen) {
+    const auto number = std::stoll(m.extensions.at("sequence"));
+    EXPECT_GT(number, last[m.key]);
+    last[m.key] = number;
+  }
+}
+
+// Proves O1
+TEST_F(postgres_outbox, savepoints_and_prepared_transactions_are_like_any_other) {
+  relay r(*db, destination);
+  own->run(
+      "begin; select settle.publish('t', 'e', 'k', 'kept'::text); savepoint s; "
+      "select settle.publish('t', 'e', 'k', 'undone'::text); rollback to s; "
+      "select settle.publish('t', 'e', 'k', 'after'::text); prepare transaction 'p1'");
+  emit("a", "1");
+  run(r);
+  EXPECT_EQ(payloads(), names{"1"});
+  own->run("commit prepared 'p1'");
+  run(r);
+  EXPECT_EQ(payloads(), (names{"1", "kept", "after"}));
+}
+
+// Proves O3
+TEST_F(postgres_outbox, a_relay_that_was_replaced_cannot_note_progress) {
+  relay zombie(*db, destination, {.lease_ttl = 1s});
+  emit("k", "1");
+  run(zombie);
+  time.advance(10s);
+  relay heir(*db, destination, {.lease_ttl = 1h});
+  run(heir);
+  emit("k", "2");
+  const auto before = count("settle.outbox_progress");
+  run(heir);
+  EXPECT_EQ(payloads(), (names{"1", "2"}));
+  const auto after = count("settle.outbox_progress");
+  EXPECT_GT(after, before);
+  time.advance(-10s);  // the zombie believes its lease
+  emit("k", "3");
+  zombie.run_once();
+  EXPECT_EQ(count("settle.outbox_progress"), after);
+  EXPECT_GE(log.count("relay_ownership_lost"), 1u);
+}
+
+// Proves O3, O4
+TEST_F(postgres_outbox, two_relays_share_the_keys) {
+  relay first(*db, destination), second(*db, destination);
+  for (int i = 0; i < 4; ++i) {
+    first.run_once();
+    second.run_once();
+    time.advance(4s);
+  }
+  EXPECT_EQ(db->read().execute("select count(distinct owner) from settle.shares")[0][0].integer(), 2);
+  for (int i = 0; i < 60; ++i) emit(fmt::format("k{}", i % 10), std::to_string(i));
+  for (int i = 0; i < 5; ++i) {
+    run(first);
+    run(second);
+  }
+  std::map<std::string, int> last;
+  for (const auto& m : destination.seen) {
+    EXPECT_GE(std::stoi(m.payload), last[m.key]);
+    last[m.key] = std::stoi(m.payload);
+  }
+  EXPECT_EQ(destination.seen.size(), 60u);
+}
+
+// Proves O9, O1
+TEST_F(postgres_outbox, the_ring_empties_only_what_is_old_and_done) {
+  relay r(*db, destination, {.outbox_keep = 1h, .natural_key_keep = 1h});
+  emit("k", "1");
+  run(r);
+  auto slow = db->begin();  // writes to the first leaf, and keeps it
+  publish(slow, make("slow", "late"));
+  slow.execute("select 1");
+  for (int i = 0; i < 12; ++i) {
+    emit("k", "more");
+    time.advance(15min);
+    run(r);
+  }
+  EXPECT_GE(log.count("outbox_ring_turned"), 2u);
+  EXPECT_EQ(count("settle.outbox where aggregate_id = 'k' and convert_from(payload, 'UTF8') = '1'"), 1)
+      << "its leaf is in use";
+  slow.commit();
+  for (int i = 0; i < 12; ++i) {
+    time.advance(15min);
+    run(r);
+  }
+  EXPECT_EQ(std::ranges::count(payloads(), "late"), 1);
+  EXPECT_EQ(count("settle.outbox"), 0);
+  EXPECT_EQ(destination.seen.size(), 14u);
+  EXPECT_LT(count("settle.outbox_ticks"), 30);
+}
+
+// Proves O9, O1
+TEST_F(postgres_outbox, what_is_not_published_stays_however_old_it_is) {
+  destination.refuse = [](const message&) {
+    return publish_result{publish_status::destination_failed, "down"};
+  };
+  relay r(*db, destination, {.outbox_keep = 1h, .natural_key_keep = 1h});
+  emit("k", "1");
+  for (int i = 0; i < 24; ++i) {
+    time.advance(1h);
+    run(r);
+  }
+  EXPECT_EQ(count("settle.outbox"), 1);
+  destination.refuse = {};
+  destination.seen.clear();
+  time.advance(1h);
+  run(r);
+  EXPECT_EQ(payloads(), names{"1"});
+}
+
+// Proves O2
+TEST_F(postgres_outbox, other_languages_publish_with_a_function_or_through_the_view) {
+  own->run(R"(select settle.publish('orders', 'order.placed', '42', '{"total": 1}'::jsonb))");
+  own->run(
+      "insert into settle.outbox_events (topic, aggregate_type, aggregate_id, event_type, payload) "
+      "values ('orders', 'order', '43', 'order.placed', 'x')");
+  relay r(*db, destination);
+  run(r);
+  ASSERT_EQ(destination.seen.size(), 2u);
+  EXPECT_EQ(destination.seen[0].payload, R"({"total": 1})");
+  EXPECT_EQ(destination.seen[0].key, "42");
+  EXPECT_EQ(destination.seen[1].subject, "order/43");
+}
+
+// Proves O2
+TEST_F(postgres_outbox, the_publishers_role_writes_nothing_that_relays_rely_on) {
+  const auto as_publisher = [&](const std::string& sql) {
+    own->run("begin; set local role settle_publisher; " + sql + "; commit");
+  };
+  EXPECT_NO_THROW(as_publisher("select settle.publish('t', 'e', 'k', 'x'::text)"));
+  EXPECT_NO_THROW(
+      as_publisher("insert into settle.outbox (topic, event_type, payload) values ('t', 'e', 'x')"));
+  for (const auto* column : {"xid", "seq", "lane", "slot"})
+    EXPECT_ANY_THROW(as_publisher(fmt::format(
+        "insert into settle.outbox (topic, event_type, payload, {}) values ('t', 'e', 'x', '1')", column)))
+        << column;
+  EXPECT_ANY_THROW(as_publisher("select nextval('settle.outbox_ring')"));
+  EXPECT_ANY_THROW(as_publisher("delete from settle.outbox"));
+  EXPECT_ANY_THROW(as_publisher("update settle.outbox_ticks set n = 1"));
+}
+
+// Proves O2
+TEST_F(postgres_outbox, a_search_path_cannot_redirect_the_publish_function) {
+  own->run(
+      "create schema evil; create function evil.convert_to(text, name) returns bytea language sql as "
+      "$$ select 'stolen'::bytea $$; create table evil.outbox (like settle.outbox)");
+  own->run(
+      "begin; set local search_path = evil, settle, pg_catalog; "
+      "select settle.publish('t', 'e', 'k', 'mine'::text); commit");
+  relay r(*db, destination);
+  run(r);
+  EXPECT_EQ(payloads(), names{"mine"});
+}
+
+// Proves O5
+TEST_F(postgres_outbox, a_natural_key_is_published_once) {
+  const auto emit_once = [&] {
+    auto tx = db->begin();
+    const auto result = publish_once(tx, make("order-1", "x"));
+    tx.commit();
+    return result.skipped;
+  };
+  EXPECT_FALSE(emit_once());
+  EXPECT_TRUE(emit_once());
+  EXPECT_EQ(count("settle.outbox"), 1);
+}
+
+// Proves O12
+TEST_F(postgres_outbox, on_another_cluster_relaying_stops_until_the_outbox_is_rebased) {
+  relay before(*db, destination);
+  emit("k", "1");
+  run(before);
+  before.leave();
+  emit("k", "2");
+  emit("k", "3");
+  own->run("update settle.identity set timeline = timeline + 1");  // as after a restore into this cluster
+  relay r(*db, destination);
+  EXPECT_THROW(
+      {
+        try {
+          r.run_once();
+        } catch (const error& e) {
+          EXPECT_EQ(e.code(), errc::cluster_changed);
+          throw;
+        }
+      },
+      error);
+  EXPECT_EQ(payloads(), names{"1"});
+  emit("k", "4");  // publishing goes on
+  EXPECT_EQ(own->run("select settle.rebase_outbox()"), "3");
+  emit("k", "5");
+  time.advance(1min);
+  run(r);
+  EXPECT_EQ(payloads(), (names{"1", "2", "3", "4", "5"}));
+  EXPECT_GT(std::stoll(destination.seen[1].extensions.at("sequence")), 1'000'000)
+      << "above all numbers that were used before";
+}
+
+// Eight writers, one long transaction, rollbacks, and a relay that reads all the while. Each key has a
+// counter that grows under its row's lock. Proves O1, O3, O4
+TEST_F(postgres_outbox, under_load_every_key_arrives_complete_and_in_order) {
+  own->run("create table counters (key text primary key, n bigint not null default 0)");
+  own->run("insert into counters (key) select 'k' || generate_series(0, 9)");
+  environment real;
+  real.log = &log;
+  const auto writers_db = postgres::open(own->conninfo(), {.env = real});
+  auto sleeper = writers_db->begin();
+  publish(sleeper, make("sleeper", "1"));
+  sleeper.execute("select 1");
+  std::atomic<bool> done = false;
+  std::jthread relaying([&] {
+    const auto relay_db = postgres::open(own->conninfo(), {.env = real});
+    relay r(*relay_db, destination, {.batch_max = 50});
+    while (!done) r.run_once();
+    run(r);
+    r.leave();
+  });
+  {
+    std::vector<std::jthread> writers;
+    for (unsigned w = 0; w < 8; ++w)
+      writers.emplace_back([&, w] {
+        std::mt19937 random(w);
+        for (int i = 0; i < 150; ++i) {
+          auto tx = writers_db->begin();
+          if (random() % 2 == 0) tx.execute("select pg_current_xact_id()");  // before the key's lock
+          const auto key = fmt::format("k{}", random() % 10);
+          const auto n = tx.execute("update counters set n = n + 1 where key = $1 returning n", {key});
+          publish(tx, make(key, std::to_string(n[0][0].integer())));
+          if (random() % 10 != 0) tx.commit();
+        }
+      });
+  }
+  sleeper.commit();
+  done = true;
+  relaying.join();
+  std::map<std::string, std::int64_t> last;
+  for (const auto& m : destination.seen) EXPECT_EQ(std::stoll(m.payload), ++last[m.key]) << m.key;
+  const auto rows = db->read().execute("select key, n from counters");
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(last[rows[i][0].text()], rows[i][1].integer());
+  EXPECT_EQ(last["sleeper"], 1);
+}
+
+}  // namespace
+}  // namespace settle

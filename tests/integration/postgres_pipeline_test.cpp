@@ -1,0 +1,173 @@
+// The whole way on PostgreSQL: commit, relay, apply once; the broker is the embedded one.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "settle/error.hpp"
+#include "support/order_world.hpp"
+#include "support/postgres_fixture.hpp"
+
+namespace settle {
+namespace {
+
+using namespace std::chrono_literals;
+using test::order_world;
+using test::temp_dir;
+
+std::int64_t count(database& db, const std::string& table) {
+  return db.read().execute("select count(*) from " + table)[0][0].integer();
+}
+
+struct postgres_pipeline : ::testing::Test {
+  void SetUp() override {
+    if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
+    orders.emplace();
+    warehouse.emplace();
+  }
+
+  // As if nothing had ever been there; a new database would take longer.
+  void clear() const {
+    dir.clear();
+    for (const auto* one : {&*orders, &*warehouse})
+      one->run("drop schema if exists settle cascade; drop table if exists orders, shipments");
+  }
+
+  test::world_options options(fault_points* faults = nullptr, int hours_later = 0) const {
+    return {.faults = faults,
+            .hours_later = hours_later,
+            .orders = orders->conninfo(),
+            .warehouse = warehouse->conninfo()};
+  }
+
+  static void place_and_drain(order_world& world, int from, int to) {
+    for (int i = from; i < to; ++i) world.place(i);
+    world.drain();
+  }
+
+  temp_dir dir;
+  std::optional<test::scratch_database> orders, warehouse;
+};
+
+// Proves O1, C1
+TEST_F(postgres_pipeline, applies_every_committed_order_once) {
+  order_world world(dir, options());
+  place_and_drain(world, 0, 100);
+  const auto report = world.verify();
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.committed, 100);
+  EXPECT_EQ(report.applied, 100);
+  EXPECT_EQ(count(world.warehouse(), "shipments"), 100);
+}
+
+// Proves O1, C1, V3
+TEST_F(postgres_pipeline, survives_a_failure_and_a_kill_at_every_fault_point) {
+  const auto whole = [](order_world& world) {
+    place_and_drain(world, 0, 1);
+    place_and_drain(world, 1, 2);
+  };
+  testing::explore({
+      .prepare = [&] { clear(); },
+      .run =
+          [&](fault_points& faults) {
+            order_world world(dir, options(&faults));
+            whole(world);
+          },
+      .recover =
+          [&] {
+            order_world world(dir, options(nullptr, 1));
+            whole(world);
+          },
+      .check =
+          [&](const std::string& where) {
+            order_world world(dir, options(nullptr, 2));
+            const auto report = world.verify();
+            EXPECT_TRUE(report.clean()) << where;
+            EXPECT_EQ(report.applied, 2) << where;
+            EXPECT_EQ(report.pending, 0) << where;
+          },
+  });
+}
+
+// Proves C3, C8
+TEST_F(postgres_pipeline, a_failing_order_is_rolled_back_alone_and_applied_later) {
+  order_world world(dir, options());
+  world.failing.insert(test::order_name(3));
+  place_and_drain(world, 0, 10);
+  EXPECT_EQ(world.consumer().counts().held, 1u);
+  EXPECT_LT(count(world.warehouse(), "shipments"), 10);
+  EXPECT_GE(count(world.warehouse(), "shipments"), 6) << "other keys go on";
+  world.failing.clear();
+  world.time().advance(1min);
+  world.drain();
+  EXPECT_EQ(count(world.warehouse(), "shipments"), 10);
+  EXPECT_TRUE(world.verify().clean());
+}
+
+// Proves C5
+TEST_F(postgres_pipeline, of_concurrent_duplicates_one_runs) {
+  order_world world(dir, options());
+  place_and_drain(world, 0, 1);
+  auto first = world.warehouse().begin();
+  const auto claim = [](transaction& tx) {
+    return tx
+        .execute("insert into settle.processed_events values ('c', 'm', 't', 'e', 1) on conflict do nothing")
+        .affected();
+  };
+  EXPECT_EQ(claim(first), 1);
+  std::int64_t second_claimed = -1;
+  std::jthread other([&] {
+    auto second = world.warehouse().begin();
+    second_claimed = claim(second);  // waits for the first, and believes its outcome only
+    second.commit();
+  });
+  std::this_thread::sleep_for(50ms);
+  first.commit();
+  other.join();
+  EXPECT_EQ(second_claimed, 0);
+}
+
+// Proves C1
+TEST_F(postgres_pipeline, an_owner_that_slept_past_its_lease_writes_nothing) {
+  order_world world(dir, options());
+  place_and_drain(world, 0, 5);
+  auto tx = world.warehouse().begin();
+  tx.execute("update settle.consumer_fences set epoch = epoch + 1");  // somebody has taken over
+  tx.commit();
+  for (int i = 5; i < 10; ++i) world.place(i);
+  world.relay().run_once();
+  try {
+    for (int i = 0; i < 5; ++i) world.consumer().run_once();
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::ownership_lost);
+  }
+  EXPECT_EQ(count(world.warehouse(), "shipments"), 5);
+}
+
+// Proves C6, C10
+TEST_F(postgres_pipeline, records_expire_and_late_copies_do_not_run) {
+  order_world world(dir, options());
+  place_and_drain(world, 0, 20);
+  ASSERT_EQ(count(world.warehouse(), "settle.processed_events"), 20);
+  world.time().advance(25h);
+  while (world.consumer().run_once()) {
+  }
+  EXPECT_EQ(count(world.warehouse(), "settle.processed_events"), 0);
+  auto tx = world.orders().begin();
+  tx.execute("delete from settle.outbox_progress");  // a relay that has lost its progress
+  tx.execute("update settle.shares set owner = null, epoch = epoch + 1, lease_until = 0");
+  tx.execute(
+      "insert into settle.outbox_ticks select 0, '1:1:', 1, '1'::xid8, 0 where not exists (select from "
+      "settle.outbox_ticks where n = 0)");
+  tx.commit();
+  const auto again = world.make_relay();
+  while (again->run_once()) {
+  }
+  world.drain();
+  EXPECT_EQ(world.consumer().counts().beyond_horizon, 20);
+  EXPECT_EQ(count(world.warehouse(), "shipments"), 20);
+}
+
+}  // namespace
+}  // namespace settle

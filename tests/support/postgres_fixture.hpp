@@ -1,0 +1,63 @@
+// The private PostgreSQL of tools/servers, and an empty database on it for each test.
+#pragma once
+
+#include <string>
+
+namespace settle::test {
+
+// Connection strings from the environment, or else from `tools/servers env`; empty if there is no such
+// server.
+std::string postgres_conninfo();
+std::string pgbouncer_conninfo();
+
+// Why tests on PostgreSQL cannot run here; empty if they can. Throws if CI=true, where they have to.
+std::string postgres_missing();
+std::string pgbouncer_missing();
+
+// A conninfo with something added; later words win over earlier ones.
+inline std::string with(const std::string& conninfo, const std::string& more) {
+  return conninfo + " " + more;
+}
+
+// The value of a word in a conninfo.
+std::string word_of(const std::string& conninfo, const std::string& keyword);
+
+// One statement outside of any transaction. Returns the first cell as text.
+std::string run_sql(const std::string& conninfo, const std::string& sql);
+
+// A database of its own, dropped at the end together with whoever is still connected.
+class scratch_database {
+ public:
+  explicit scratch_database(const std::string& server = postgres_conninfo());
+  ~scratch_database();
+  scratch_database(const scratch_database&) = delete;
+  scratch_database& operator=(const scratch_database&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::string conninfo() const { return with(server_, "dbname=" + name_); }
+  std::string run(const std::string& sql) const { return run_sql(conninfo(), sql); }
+
+ private:
+  std::string server_;
+  std::string name_;
+};
+
+// A server for one test alone, which may stop, restart or kill it. A hot standby on demand.
+class private_server {
+ public:
+  private_server();
+  ~private_server();
+  private_server(const private_server&) = delete;
+  private_server& operator=(const private_server&) = delete;
+
+  std::string conninfo() const;
+  std::string standby_conninfo() const;
+  // A command of tools/servers on this set: "restart postgres", "crash postgres", "up standby".
+  void command(const std::string& words) const;
+
+ private:
+  std::string variable(const std::string& name) const;
+  std::string folder_;
+};
+
+}  // namespace settle::test
