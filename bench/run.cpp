@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-const std::vector<std::string> all_benches{"emit",    "relay",          "consumer",
-                                           "latency", "published_rows", "writers"};
+const std::vector<std::string> all_benches{"emit",           "relay",   "consumer", "latency",
+                                           "published_rows", "writers", "postgres"};
 
 struct arguments {
   bool quick = false;

@@ -78,16 +78,15 @@ topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& nam
   return {found[0][0].integer(), static_cast<int>(found[0][1].integer())};
 }
 
-// Why a message cannot be stored now, or nothing. A later one of its lane must not overtake it: consumers rely
-// on the order of a lane when they judge late copies.
+// Why a message cannot be stored now, or nothing. A later one of its lane must not overtake it: consumers
+// rely on the order of a lane when they judge late copies.
 std::optional<publish_result> embedded_broker::refusal(const message& m, std::set<int>& blocked) {
-  const int lane = lane_of(m.key, m.id);
-  if (blocked.contains(lane))
+  if (!blocked.empty() && blocked.contains(lane_of(m.key, m.id)))
     return publish_result{publish_status::destination_failed, "an earlier message of its lane was rejected"};
   try {
     check_names(m);
   } catch (const error& e) {
-    blocked.insert(lane);
+    blocked.insert(lane_of(m.key, m.id));
     return publish_result{publish_status::message_rejected, e.what()};
   }
   return std::nullopt;

@@ -1,7 +1,7 @@
 #include "base/sha256.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <string>
 
 namespace settle::inline v0 {
 namespace {
@@ -23,16 +23,21 @@ constexpr std::array<std::uint32_t, 64> constants{
 
 constexpr std::size_t block_bytes = 64;
 
+std::uint32_t big_endian(const char* at) {
+  const auto byte = [&](int i) { return std::uint32_t{static_cast<std::uint8_t>(at[i])}; };
+  return byte(0) << 24 | byte(1) << 16 | byte(2) << 8 | byte(3);
+}
+
 void mix(words& state, const char* block) {
-  std::array<std::uint32_t, 64> w{};
-  for (std::size_t i = 0; i < 16; ++i)
-    for (std::size_t j = 0; j < 4; ++j) w[i] = w[i] << 8 | static_cast<std::uint8_t>(block[4 * i + j]);
+  std::array<std::uint32_t, 64> w;
+  for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
   for (std::size_t i = 16; i < 64; ++i) {
     const auto s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ w[i - 15] >> 3;
     const auto s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ w[i - 2] >> 10;
     w[i] = w[i - 16] + s0 + w[i - 7] + s1;
   }
   auto [a, b, c, d, e, f, g, h] = state;
+#pragma GCC unroll 8
   for (std::size_t i = 0; i < 64; ++i) {
     const auto s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
     const auto t1 = h + s1 + ((e & f) ^ (~e & g)) + constants[i] + w[i];
@@ -50,12 +55,14 @@ sha256_digest sha256(std::string_view bytes) {
   auto state = initial;
   std::size_t at = 0;
   for (; bytes.size() - at >= block_bytes; at += block_bytes) mix(state, bytes.data() + at);
-  std::string rest(bytes.substr(at));
-  rest += '\x80';
-  while (rest.size() % block_bytes != block_bytes - 8) rest += '\0';
+  const auto rest = bytes.substr(at);
+  std::array<char, 2 * block_bytes> last{};  // the rest, a mark, zeros, and the length in bits
+  std::ranges::copy(rest, last.begin());
+  last[rest.size()] = '\x80';
+  const auto end = rest.size() < block_bytes - 8 ? block_bytes : 2 * block_bytes;
   const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
-  for (int shift = 56; shift >= 0; shift -= 8) rest += static_cast<char>(bits >> shift & 0xff);
-  for (std::size_t i = 0; i < rest.size(); i += block_bytes) mix(state, rest.data() + i);
+  for (std::size_t i = 0; i < 8; ++i) last[end - 1 - i] = static_cast<char>(bits >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < end; i += block_bytes) mix(state, last.data() + i);
   sha256_digest digest{};
   for (std::size_t i = 0; i < digest.size(); ++i)
     digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));

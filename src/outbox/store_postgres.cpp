@@ -44,6 +44,7 @@ class server_store final : public store {
     if (tx.identity() != cluster_)
       throw error(errc::store_unavailable,
                   db_.name() + " has led to another server, or to a standby, since the last tick");
+    tx.post(queries::outbox::plan_for_reading);
     auto rows = tx.execute(queries::outbox::read_window,
                            {group.from.tick, found.upto, group.from.seq, group.mask, limit});
     std::vector<std::size_t> order(rows.size());
