@@ -22,8 +22,9 @@ constexpr std::array table{
                "let the publisher set a message id, or choose dedup_key::aggregate_and_type"},
     error_info{errc::store_busy, "store_busy", retry,
                "try again; if it stays, look for a process that keeps a transaction open"},
-    error_info{errc::store_unavailable, "store_unavailable", retry,
-               "check that the server is up, or that the file's folder exists and is writable; then try again"},
+    error_info{
+        errc::store_unavailable, "store_unavailable", retry,
+        "check that the server is up, or that the file's folder exists and is writable; then try again"},
     error_info{errc::store_full, "store_full", retry, "free disk space; nothing was lost"},
     error_info{errc::store_corrupt, "store_corrupt", final_,
                "stop writing to this file and restore it from a backup"},

@@ -124,8 +124,8 @@ void consumer_actor::open() {
   db_ = open_database(file_of(group_));
   broker_ = open_broker();
   consumer_ = std::make_unique<consumer>(
-      *db_, *broker_, consumer_options{
-                       .name = group_, .batch_max = 1 + in_.choices.below(8), .dedup_keep = in_.dedup_keep});
+      *db_, *broker_,
+      consumer_options{.name = group_, .batch_max = 1 + in_.choices.below(8), .dedup_keep = in_.dedup_keep});
   consumer_->on("orders", "order.placed", [this](const message& m, transaction& tx) { apply(m, tx); });
 }
 
