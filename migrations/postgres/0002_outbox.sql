@@ -233,10 +233,10 @@ begin
   last := (select max(t.n) from settle.outbox_ticks t);
   delete from settle.outbox_progress;
   delete from settle.outbox_ticks;
+  -- A tick that shows nothing: what is in the table from here on is unread. A snapshot of ours would show our own
+  -- rows, and those of transactions that wait for this lock, as done.
   insert into settle.outbox_ticks (n, snap, seq_high, xid_high, at)
-  select last + 1, pg_current_snapshot(), s.last_value, pg_current_xact_id(),
-         (extract(epoch from clock_timestamp()) * 1000000)::bigint
-  from settle.outbox_seq s;
+  values (last + 1, '3:3:', 0, '3', (extract(epoch from clock_timestamp()) * 1000000)::bigint);
   insert into settle.outbox_progress (shares, tick, upto, position, at)
   select 65535, last + 1, 0, 0, (extract(epoch from clock_timestamp()) * 1000000)::bigint;
   update settle.shares set owner = null, epoch = epoch + 1, lease_until = 0 where scope = 'outbox';
