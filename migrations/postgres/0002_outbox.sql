@@ -255,8 +255,10 @@ begin
   if not exists (select from pg_roles where rolname = 'settle_publisher') then
     create role settle_publisher nologin;
   end if;
-exception when insufficient_privilege then
-  raise notice 'the role settle_publisher is not there, and this user may not create it';
+exception
+  when duplicate_object or unique_violation then null;  -- roles are the cluster's: another database was first
+  when insufficient_privilege then
+    raise notice 'the role settle_publisher is not there, and this user may not create it';
 end $$;
 do $$
 begin
