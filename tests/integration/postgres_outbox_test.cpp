@@ -189,11 +189,12 @@ TEST_F(postgres_outbox, savepoints_and_prepared_transactions_are_like_any_other)
   own->run(
       "begin; select settle.publish('t', 'e', 'k', 'kept'::text); savepoint s; "
       "select settle.publish('t', 'e', 'k', 'undone'::text); rollback to s; "
-      "select settle.publish('t', 'e', 'k', 'after'::text); prepare transaction 'p1'");
+      "select settle.publish('t', 'e', 'k', 'after'::text); prepare transaction '" +
+      own->name() + "'");
   emit("a", "1");
   run(r);
   EXPECT_EQ(payloads(), names{"1"});
-  own->run("commit prepared 'p1'");
+  own->run("commit prepared '" + own->name() + "'");
   run(r);
   EXPECT_EQ(payloads(), (names{"1", "kept", "after"}));
 }
