@@ -220,6 +220,7 @@ for each row execute function settle.insert_outbox_event();
 create function settle.rebase_outbox() returns bigint language plpgsql as $$
 declare
   waiting bigint;
+  beginning bigint;
   last bigint;
 begin
   lock table settle.outbox in access exclusive mode;
@@ -227,10 +228,10 @@ begin
     select o.* from settle.outbox o join settle.outbox_events e on e.id = o.seq where e.status = 'PENDING';
   get diagnostics waiting = row_count;
   truncate settle.outbox;
-  -- Above every number that was used since the backup: consumers remember them.
-  perform setval('settle.outbox_seq', greatest((select s.last_value from settle.outbox_seq s),
-                                               extract(epoch from clock_timestamp())::bigint << 20));
-  last := (select max(t.n) from settle.outbox_ticks t);
+  -- Above every number and every tick that was used since the backup: consumers remember them.
+  beginning := extract(epoch from clock_timestamp())::bigint << 20;
+  perform setval('settle.outbox_seq', greatest((select s.last_value from settle.outbox_seq s), beginning));
+  last := greatest((select max(t.n) from settle.outbox_ticks t), beginning);
   delete from settle.outbox_progress;
   delete from settle.outbox_ticks;
   -- A tick that shows nothing: what is in the table from here on is unread. A snapshot of ours would show our own

@@ -14,8 +14,10 @@
 namespace settle::consume {
 namespace {
 
+// What the deliveries of a lane are ordered by: the tick, where numbers may be committed late.
 std::optional<std::int64_t> sequence_of(const message& m) {
-  const auto found = m.extensions.find("sequence");
+  auto found = m.extensions.find("settletick");
+  if (found == m.extensions.end()) found = m.extensions.find("sequence");
   if (found == m.extensions.end()) return std::nullopt;
   const auto* const end = found->second.data() + found->second.size();
   std::int64_t number = 0;

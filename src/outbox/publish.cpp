@@ -17,7 +17,7 @@ namespace settle::inline v0 {
 namespace {
 
 // CloudEvents attributes that Settle writes itself.
-constexpr std::array<std::string_view, 16> reserved_headers{
+constexpr std::array<std::string_view, 17> reserved_headers{
     "naturalkey",  "id",         "source",   "specversion",   "type",          "datacontenttype",
     "dataschema",  "subject",    "time",     "partitionkey",  "correlationid", "causationid",
     "traceparent", "tracestate", "sequence", "settledatabase"};

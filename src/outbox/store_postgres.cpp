@@ -34,11 +34,12 @@ class server_store final : public store {
     return {ticked[0][0].integer(), 0, 0};
   }
 
-  // Both ticks of a window stay fixed while it is paged. The rows of several ticks are read as one window:
-  // its order within a key is the order of the numbers, because whoever publishes for a key holds its lock.
-  window read(const share_group& group, const cursor& head) override {
+  // One tick at a time, and it stays fixed while its window is paged. Every copy of an event then carries the
+  // same tick, and first deliveries of a lane come in the order of their ticks, however late a commit was:
+  // consumers judge copies by it.
+  window read(const share_group& group, const cursor&) override {
     window found;
-    found.upto = group.from.upto > 0 ? group.from.upto : head.tick;
+    found.upto = group.from.upto > 0 ? group.from.upto : group.from.tick + 1;
     const auto limit = static_cast<std::int64_t>(rows_per_read());
     auto tx = db_.read();
     if (tx.identity() != cluster_)
@@ -57,6 +58,7 @@ class server_store final : public store {
       const auto i = order[n];
       found.rows.push_back({number(i), static_cast<int>(rows[i][1].integer())});
       found.messages.push_back(message_of(rows, i));
+      found.messages.back().extensions["settletick"] = std::to_string(found.upto);
       bytes += found.messages.back().payload.size();
     }
     if (taken > 0) average_bytes_ = std::max(bytes / taken, average_bytes_ / 2);

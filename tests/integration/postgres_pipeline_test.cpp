@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "settle/error.hpp"
+#include "settle/publish.hpp"
 #include "support/order_world.hpp"
 #include "support/postgres_fixture.hpp"
 
@@ -167,6 +168,25 @@ TEST_F(postgres_pipeline, records_expire_and_late_copies_do_not_run) {
   world.drain();
   EXPECT_EQ(world.consumer().counts().beyond_horizon, 20);
   EXPECT_EQ(count(world.warehouse(), "shipments"), 20);
+}
+
+// A transaction that stays open for longer than records are kept, say a prepared one that was forgotten. Its
+// number is lower than what has been forgotten meanwhile, and still it is a first delivery. Proves C10, O1
+TEST_F(postgres_pipeline, an_event_committed_after_a_day_is_no_late_copy) {
+  order_world world(dir, options());
+  const test::order_placed late{"late", test::customer_of(0), 1};
+  auto slow = world.orders().begin();
+  publish(slow, late);
+  slow.execute("select 1");  // sends it: the number is drawn
+  place_and_drain(world, 0, 9);
+  world.time().advance(25h);
+  while (world.consumer().run_once()) {
+  }
+  ASSERT_EQ(count(world.warehouse(), "settle.processed_events"), 0);
+  slow.commit();
+  world.drain();
+  EXPECT_EQ(world.consumer().counts().beyond_horizon, 0);
+  EXPECT_EQ(count(world.warehouse(), "shipments where order_id = 'late'"), 1);
 }
 
 }  // namespace

@@ -8,8 +8,11 @@ select consumer, topic, key, subject, event_id from settle.effects where kind = 
 -- name: read_outbox_state
 select event_id, (status = 'PUBLISHED')::integer from settle.outbox_events
 
+-- Horizons go by ticks here: the first one that shows the event.
 -- name: read_outbox_events
-select e.event_id, e.topic, e.event_type, e.aggregate_id, (e.status = 'PUBLISHED')::integer, e.id,
+select e.event_id, e.topic, e.event_type, e.aggregate_id, (e.status = 'PUBLISHED')::integer,
+       coalesce((select min(t.n) from settle.outbox_ticks t, settle.outbox o
+                 where o.seq = e.id and pg_visible_in_snapshot(o.xid, t.snap)), 0),
        settle.lane(case when e.aggregate_id = '' then e.event_id::text else e.aggregate_id end)
 from settle.outbox_events e
 
