@@ -20,8 +20,8 @@ namespace settle::inline v0 {
 
 // A CloudEvents 1.0 message. `extensions` hold everything beyond the named attributes:
 // correlationid, causationid, traceparent, tracestate, and the publisher's own headers; from relays also
-// sequence, a number that grows with every event of its database; settletick, where numbers may be committed
-// out of order; and settledatabase, if `source` does not name that database.
+// sequence, a number that grows with every event of its database; settleplace, text that sorts as first
+// deliveries come, where numbers do not; and settledatabase, if `source` does not name that database.
 struct message {
   std::string id;      // the event id; with `source` it identifies the event
   std::string source;  // which database it was committed in

@@ -68,7 +68,8 @@ struct exploration {
 
 // Runs the scenario undisturbed, then once per reached fault point and kind. A kill happens in a forked
 // child, so call it while the process has one thread. Throws std::logic_error if no fault point was
-// reached or if a kill did not kill: an exploration that tests nothing must not pass.
+// reached, or if one was not reached again and had not been struck elsewhere in the run: an exploration that
+// tests nothing must not pass.
 exploration explore(const scenario& what);
 
 }  // namespace settle::testing

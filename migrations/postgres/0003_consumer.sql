@@ -22,7 +22,7 @@ create table settle.processed_batches (
   consumer     text not null,
   processed_at bigint not null,
   message_ids  text not null,                       -- JSON array
-  -- Where they came from, as JSON: [log, highest position, [source, [lane, highest sequence]…]…]…
+  -- Where they came from, as JSON: [log, highest position, [source, [lane, highest place]…]…]…
   logs         text not null,
   primary key (consumer, id)
 );
@@ -35,12 +35,12 @@ create table settle.settled_logs (
   primary key (consumer, log)
 );
 
--- The horizon: the highest sequence whose record has gone; lane -1 holds the highest of all lanes.
+-- The horizon: the highest place whose record has gone; lane -1 holds the highest of all lanes.
 create table settle.dedup_horizons (
   consumer text not null,
   lane     integer not null,
   log      text not null,
   source   text not null,
-  sequence bigint not null,
+  place    text collate "C" not null,               -- sorts as first deliveries of a lane come
   primary key (consumer, lane, log, source)
 );

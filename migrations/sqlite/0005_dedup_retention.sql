@@ -5,7 +5,7 @@ create table settle_processed_batches (
   id           integer not null,                    -- grows per consumer
   processed_at integer not null,                    -- by the consumer's own clock
   message_ids  text not null,                       -- JSON array
-  -- Where they came from, as JSON: [log, highest position, [source, [lane, highest sequence]…]…]…
+  -- Where they came from, as JSON: [log, highest position, [source, [lane, highest place]…]…]…
   -- A log is a partition of the broker.
   logs         text not null,
   primary key (consumer, id)
@@ -19,14 +19,14 @@ create table settle_settled_logs (
   primary key (consumer, log)
 ) strict, without rowid;
 
--- The horizon: the highest sequence whose record has gone. Without a record nobody can tell any more whether
+-- The horizon: the highest place whose record has gone. Without a record nobody can tell any more whether
 -- a message at or below it is a copy, so it is never run. Lane -1 holds the highest of all lanes.
 create table settle_dedup_horizons (
   consumer text not null,
   lane     integer not null,
   log      text not null,
   source   text not null,
-  sequence integer not null,
+  place    text not null,                           -- sorts as first deliveries of a lane come
   primary key (consumer, lane, log, source)
 ) strict, without rowid;
 

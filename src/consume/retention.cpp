@@ -8,22 +8,24 @@
 
 #include "base/json.hpp"
 #include "base/lanes.hpp"
+#include "base/sortable.hpp"
 #include "base/zoo.hpp"
 #include "queries/consume.hpp"
 
 namespace settle::consume {
 namespace {
 
-// What the deliveries of a lane are ordered by: the tick, where numbers may be committed late.
-std::optional<std::int64_t> sequence_of(const message& m) {
-  auto found = m.extensions.find("settletick");
-  if (found == m.extensions.end()) found = m.extensions.find("sequence");
+// The relay says it where the sequence alone does not tell: numbers may be committed late, and what a broker
+// has refused comes later.
+std::optional<std::string> order_of(const message& m) {
+  if (const auto said = m.extensions.find("settleplace"); said != m.extensions.end()) return said->second;
+  const auto found = m.extensions.find("sequence");
   if (found == m.extensions.end()) return std::nullopt;
   const auto* const end = found->second.data() + found->second.size();
   std::int64_t number = 0;
   const auto [stopped, failed] = std::from_chars(found->second.data(), end, number);
-  if (failed != std::errc() || stopped != end) return std::nullopt;
-  return number;
+  if (failed != std::errc() || stopped != end || number < 0) return std::nullopt;
+  return sortable({number});
 }
 
 // A partition and a source within it.
@@ -33,11 +35,12 @@ using origin_key = std::pair<std::string_view, std::string_view>;
 
 place place_of(const delivery& of) {
   const auto& m = of.content;
-  const auto number = sequence_of(m);
-  if (!number) return {of.fence.partition, 0, of.tag.position};
+  auto order = order_of(m);
+  if (!order) return {of.fence.partition, 0, sortable({of.tag.position})};
   // Two databases may publish under one source; their own ids tell them apart.
   const auto database = m.extensions.find("settledatabase");
-  return {database == m.extensions.end() ? m.source : database->second, lane_of(m.key, m.id), *number};
+  return {database == m.extensions.end() ? m.source : database->second, lane_of(m.key, m.id),
+          std::move(*order)};
 }
 
 retention::retention(std::string consumer, duration keep, const environment& env)
@@ -52,16 +55,16 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, std::span<const rec
   std::vector<bool> beyond(fresh.size(), false);
   const auto rows = tx.execute(queries::consume::read_highest_horizons, {consumer_});
   if (rows.empty()) return beyond;
-  std::map<origin_key, std::int64_t> highest;
+  std::map<origin_key, std::string> highest;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    highest[{rows[i][0].text(), rows[i][1].text()}] = rows[i][2].integer();
+    highest[{rows[i][0].text(), rows[i][1].text()}] = rows[i][2].text();
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto log = log_of(*fresh[i].what);
     const auto& at = fresh[i].at;
     const auto known = highest.find({log, at.source});
-    if (known == highest.end() || at.sequence > known->second) continue;  // as a rule
+    if (known == highest.end() || at.order > known->second) continue;  // as a rule
     const auto horizon = tx.execute(queries::consume::read_horizon, {consumer_, at.lane, log, at.source});
-    beyond[i] = !horizon.empty() && at.sequence <= horizon[0][0].integer();
+    beyond[i] = !horizon.empty() && at.order <= horizon[0][0].text();
   }
   return beyond;
 }
@@ -69,7 +72,7 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, std::span<const rec
 void retention::note(transaction& tx, std::span<const recorded> fresh) const {
   struct log_part {
     std::int64_t position = 0;
-    std::map<std::string_view, std::map<int, std::int64_t>> highest;  // by source and lane
+    std::map<std::string_view, std::map<int, std::string_view>> highest;  // by source and lane
   };
   std::map<std::string_view, log_part> by_log;
   json_array ids;
@@ -78,14 +81,14 @@ void retention::note(transaction& tx, std::span<const recorded> fresh) const {
     auto& part = by_log[log_of(*one.what)];
     part.position = std::max(part.position, one.what->tag.position);
     auto& highest = part.highest[one.at.source][one.at.lane];
-    highest = std::max(highest, one.at.sequence);
+    highest = std::max<std::string_view>(highest, one.at.order);
   }
   json_array logs;
   for (const auto& [log, part] : by_log) {
     json_array sources;
     for (const auto& [source, by_lane] : part.highest) {
       json_array lanes;
-      for (const auto& [lane, sequence] : by_lane) lanes.add(json_array().add(lane).add(sequence));
+      for (const auto& [lane, order] : by_lane) lanes.add(json_array().add(lane).add(order));
       sources.add(json_array().add(source).add(lanes));
     }
     logs.add(json_array().add(log).add(part.position).add(sources));

@@ -3,8 +3,8 @@
 // A record may go when it is old enough and the broker will not deliver its message again. Copies can still
 // come, from a relay that repeats or from an operator, and nobody could tell them from new messages. So the
 // transaction that removes records also moves the horizon: per source, lane and partition of the broker, the
-// highest sequence number that was ever forgotten. First deliveries of a lane come in the order of their
-// numbers; a message without a record at or below the horizon is therefore no first delivery, and never runs.
+// highest place that was ever forgotten. First deliveries of a lane come in the order of their places; a
+// message without a record at or below the horizon is therefore no first delivery, and never runs.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 
 namespace settle::consume {
 
-// Where a message stands at its source. A message that no relay of ours has numbered is known by its place
-// in the broker's log.
+// Where a message stands among the first deliveries of its source and lane. A message that no relay of ours
+// has numbered is known by its position in the broker's log.
 struct place {
   std::string_view source;
   int lane = 0;
-  std::int64_t sequence = 0;
+  std::string order;  // text that sorts as first deliveries come
 };
 place place_of(const delivery& of);
 

@@ -18,9 +18,9 @@ namespace {
 
 // CloudEvents attributes that Settle writes itself.
 constexpr std::array<std::string_view, 17> reserved_headers{
-    "naturalkey",  "id",         "source",   "specversion",   "type",          "datacontenttype",
-    "dataschema",  "subject",    "time",     "partitionkey",  "correlationid", "causationid",
-    "traceparent", "tracestate", "sequence", "settledatabase"};
+    "naturalkey",  "id",         "source",   "specversion",    "type",          "datacontenttype",
+    "dataschema",  "subject",    "time",     "partitionkey",   "correlationid", "causationid",
+    "traceparent", "tracestate", "sequence", "settledatabase", "settleplace"};
 
 constexpr std::size_t headers_parameter = 7;  // of insert_event
 

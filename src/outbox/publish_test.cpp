@@ -91,10 +91,9 @@ TEST(publish_rules, header_names_are_lower_case_letters_and_digits) {
 }
 
 TEST(publish_rules, headers_that_settle_writes_itself_are_refused) {
-  for (const auto* name :
-       {"id", "source", "specversion", "type", "datacontenttype", "dataschema", "subject", "time",
-        "partitionkey", "correlationid", "causationid", "traceparent", "tracestate", "sequence",
-        "settledatabase", "settletick"})
+  for (const auto* name : {"id", "source", "specversion", "type", "datacontenttype", "dataschema", "subject",
+                           "time", "partitionkey", "correlationid", "causationid", "traceparent",
+                           "tracestate", "sequence", "settledatabase", "settleplace"})
     EXPECT_EQ(refusal_after([&](event& e) { e.headers[name] = "a"; }), errc::invalid_name) << name;
 }
 

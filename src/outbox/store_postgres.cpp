@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/sortable.hpp"
 #include "outbox/store.hpp"
 #include "queries/outbox.hpp"
 #include "settle/error.hpp"
@@ -35,8 +36,8 @@ class server_store final : public store {
   }
 
   // One tick at a time, and it stays fixed while its window is paged. Every copy of an event then carries the
-  // same tick, and first deliveries of a lane come in the order of their ticks, however late a commit was:
-  // consumers judge copies by it.
+  // same tick, and first deliveries of a lane come in the order of their ticks and numbers, however late a
+  // commit was: consumers judge copies by it.
   window read(const share_group& group, const cursor&) override {
     window found;
     found.upto = group.from.upto > 0 ? group.from.upto : group.from.tick + 1;
@@ -58,7 +59,7 @@ class server_store final : public store {
       const auto i = order[n];
       found.rows.push_back({number(i), static_cast<int>(rows[i][1].integer())});
       found.messages.push_back(message_of(rows, i));
-      found.messages.back().extensions["settletick"] = std::to_string(found.upto);
+      found.messages.back().extensions["settleplace"] = sortable({found.upto, number(i)});
       bytes += found.messages.back().payload.size();
     }
     if (taken > 0) average_bytes_ = std::max(bytes / taken, average_bytes_ / 2);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/sortable.hpp"
 #include "queries/verify.hpp"
 
 namespace settle {
@@ -17,7 +18,7 @@ namespace {
 struct emitted {
   std::string id, topic, type, key;
   bool published = false;
-  std::int64_t sequence = 0;
+  std::string place;  // at which it was first delivered, or would be; see consume/retention.hpp
   std::int64_t lane = 0;
 };
 
@@ -31,12 +32,18 @@ struct records {
   std::map<std::string, std::set<std::string>> groups;                  // by topic
   std::map<std::string, std::unordered_set<std::string>> applied;       // consumer → message ids
   std::set<std::tuple<std::string, std::string, std::string>> handled;  // consumer, topic, type with a record
-  // Consumer, topic and lane: up to which number records have expired.
-  std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> horizons;
+  // Consumer, topic and lane: up to which place records have expired.
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::string> horizons;
 };
 
 // A partition's name is its topic and a number.
 std::string topic_of(const std::string& log) { return log.substr(0, log.rfind('/')); }
+
+// Tick, if there are ticks, and number.
+std::string place_of(const result::row& event) {
+  const auto number = event[6].integer();
+  return event[5].is_null() ? sortable({number}) : sortable({event[5].integer(), number});
+}
 
 // Upstream first and downstream last, as in verify(): an event on the move is seen at least once.
 records read(const verify_input& input) {
@@ -45,7 +52,7 @@ records read(const verify_input& input) {
     const auto rows = db->read().execute(queries::verify::read_outbox_events);
     for (std::size_t i = 0; i < rows.size(); ++i)
       all.events.push_back({rows[i][0].text(), rows[i][1].text(), rows[i][2].text(), rows[i][3].text(),
-                            rows[i][4].integer() != 0, rows[i][5].integer(), rows[i][6].integer()});
+                            rows[i][4].integer() != 0, place_of(rows[i]), rows[i][7].integer()});
   }
   if (input.broker != nullptr) {
     auto tx = input.broker->read();
@@ -69,7 +76,7 @@ records read(const verify_input& input) {
     for (std::size_t i = 0; i < expired.size(); ++i) {
       auto& upto =
           all.horizons[{expired[i][0].text(), topic_of(expired[i][1].text()), expired[i][2].integer()}];
-      upto = std::max(upto, expired[i][3].integer());
+      upto = std::max(upto, expired[i][3].text());
     }
   }
   return all;
@@ -106,7 +113,7 @@ class records_judge {
 
   bool may_have_expired(const emitted& what, const std::string& consumer) const {
     const auto horizon = seen_.horizons.find({consumer, what.topic, what.lane});
-    return horizon != seen_.horizons.end() && what.sequence <= horizon->second;
+    return horizon != seen_.horizons.end() && what.place <= horizon->second;
   }
 
   void judge(const emitted& what) {

@@ -189,5 +189,27 @@ TEST_F(postgres_pipeline, an_event_committed_after_a_day_is_no_late_copy) {
   EXPECT_EQ(count(world.warehouse(), "shipments where order_id = 'late'"), 1);
 }
 
+// One transaction, so one tick, and a relay that stops in the middle of it for longer than records are kept.
+// Proves C10, O1
+TEST_F(postgres_pipeline, the_second_half_of_a_window_is_no_late_copy_of_the_first) {
+  order_world world(dir, options());
+  auto tx = world.orders().begin();
+  for (int i = 0; i < 10; ++i) publish(tx, test::order_placed{test::order_name(i), "one customer", 1});
+  tx.commit();
+  relay slow(world.orders(), world.broker().publishing(), {.batch_max = 1});
+  for (int i = 0; i < 5; ++i) slow.run_once();
+  while (world.consumer().run_once()) {
+  }
+  ASSERT_EQ(count(world.warehouse(), "settle.processed_events"), 5);
+  world.time().advance(25h);
+  while (world.consumer().run_once()) {
+  }
+  ASSERT_EQ(count(world.warehouse(), "settle.processed_events"), 0);
+  slow.leave();
+  world.drain();
+  EXPECT_EQ(world.consumer().counts().beyond_horizon, 0);
+  EXPECT_EQ(count(world.warehouse(), "shipments"), 10);
+}
+
 }  // namespace
 }  // namespace settle

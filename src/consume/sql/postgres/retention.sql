@@ -27,15 +27,15 @@ from (select id, processed_at from settle.processed_batches where consumer = $1 
 
 -- name: raise_horizons
 with gone as (
-  select l ->> 0 as log, s ->> 0 as source, (o ->> 0)::integer as lane, (o ->> 1)::bigint as sequence
+  select l ->> 0 as log, s ->> 0 as source, (o ->> 0)::integer as lane, (o ->> 1) collate "C" as place
   from settle.processed_batches b, jsonb_array_elements(b.logs::jsonb) l, jsonb_array_elements(l -> 2) s,
        jsonb_array_elements(s -> 1) o
   where b.consumer = $1 and b.id < $2)
-insert into settle.dedup_horizons as h (consumer, lane, log, source, sequence)
-select $1, lane, log, source, max(sequence) from gone group by log, source, lane
+insert into settle.dedup_horizons as h (consumer, lane, log, source, place)
+select $1, lane, log, source, max(place) from gone group by log, source, lane
 union all
-select $1, -1, log, source, max(sequence) from gone group by log, source
-on conflict (consumer, lane, log, source) do update set sequence = greatest(h.sequence, excluded.sequence)
+select $1, -1, log, source, max(place) from gone group by log, source
+on conflict (consumer, lane, log, source) do update set place = greatest(h.place, excluded.place)
 
 -- name: delete_records_below
 delete from settle.processed_events where consumer = $1 and message_id in
@@ -46,7 +46,7 @@ delete from settle.processed_events where consumer = $1 and message_id in
 delete from settle.processed_batches where consumer = $1 and id < $2
 
 -- name: read_highest_horizons
-select log, source, sequence from settle.dedup_horizons where consumer = $1 and lane = -1
+select log, source, place from settle.dedup_horizons where consumer = $1 and lane = -1
 
 -- name: read_horizon
-select sequence from settle.dedup_horizons where consumer = $1 and lane = $2 and log = $3 and source = $4
+select place from settle.dedup_horizons where consumer = $1 and lane = $2 and log = $3 and source = $4

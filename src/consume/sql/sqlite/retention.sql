@@ -28,16 +28,16 @@ select coalesce(min(case when processed_at >= $2 then id end), max(id) + 1, 0), 
 from (select id, processed_at from settle_processed_batches where consumer = $1 order by id limit $3)
 
 -- name: raise_horizons
-with gone(log, source, lane, sequence) as (
+with gone(log, source, lane, place) as (
   select json_extract(l.value, '$[0]'), json_extract(s.value, '$[0]'), json_extract(o.value, '$[0]'),
          json_extract(o.value, '$[1]')
   from settle_processed_batches b, json_each(b.logs) l, json_each(l.value, '$[2]') s, json_each(s.value, '$[1]') o
   where b.consumer = $1 and b.id < $2)
-insert into settle_dedup_horizons (consumer, lane, log, source, sequence)
-select $1, lane, log, source, max(sequence) from gone group by log, source, lane
+insert into settle_dedup_horizons (consumer, lane, log, source, place)
+select $1, lane, log, source, max(place) from gone group by log, source, lane
 union all
-select $1, -1, log, source, max(sequence) from gone group by log, source
-on conflict (consumer, lane, log, source) do update set sequence = max(sequence, excluded.sequence)
+select $1, -1, log, source, max(place) from gone group by log, source
+on conflict (consumer, lane, log, source) do update set place = max(place, excluded.place)
 
 -- name: delete_records_below
 delete from settle_processed_events where consumer = $1 and message_id in
@@ -48,7 +48,7 @@ delete from settle_processed_events where consumer = $1 and message_id in
 delete from settle_processed_batches where consumer = $1 and id < $2
 
 -- name: read_highest_horizons
-select log, source, sequence from settle_dedup_horizons where consumer = $1 and lane = -1
+select log, source, place from settle_dedup_horizons where consumer = $1 and lane = -1
 
 -- name: read_horizon
-select sequence from settle_dedup_horizons where consumer = $1 and lane = $2 and log = $3 and source = $4
+select place from settle_dedup_horizons where consumer = $1 and lane = $2 and log = $3 and source = $4

@@ -22,7 +22,8 @@ left join broker_groups g on g.topic = m.topic
 left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and s.share = m.partition
 
 -- name: read_outbox_events
-select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0), o.seq, o.lane
+select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0), null, o.seq,
+       o.lane
 from settle_outbox o
 left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
 
@@ -30,4 +31,4 @@ left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
 select consumer, message_id, topic, event_type from settle_processed_events
 
 -- name: read_horizons
-select consumer, log, lane, sequence from settle_dedup_horizons where lane >= 0
+select consumer, log, lane, place from settle_dedup_horizons where lane >= 0
