@@ -27,6 +27,8 @@ constexpr std::array table{
            "Connections closed at once because http.connections_max were open."},
     metric{"settle_http_requests_total", counter, "path, status",
            "Answered HTTP requests; paths that are not served are counted as other."},
+    metric{"settle_outbox_failed_total", counter, "topic",
+           "Events that were given up after relay.attempts_max rejections, and wait for an operator."},
     metric{"settle_outbox_oldest_pending_age_seconds", gauge, "",
            "Age of the oldest committed event that the broker has not confirmed; 0 if there is none."},
     metric{"settle_outbox_pending_events", gauge, "", "Committed events that the broker has not confirmed."},

@@ -6,7 +6,6 @@
 
 #include "base/hash.hpp"
 #include "base/json.hpp"
-#include "base/lanes.hpp"
 #include "base/text.hpp"
 #include "queries/broker.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
@@ -78,15 +77,15 @@ topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& nam
   return {found[0][0].integer(), static_cast<int>(found[0][1].integer())};
 }
 
-// Why a message cannot be stored now, or nothing. A later one of its lane must not overtake it: consumers
-// rely on the order of a lane when they judge late copies.
-std::optional<publish_result> embedded_broker::refusal(const message& m, std::set<int>& blocked) {
-  if (!blocked.empty() && blocked.contains(lane_of(m.key, m.id)))
-    return publish_result{publish_status::destination_failed, "an earlier message of its lane was rejected"};
+// Why a message cannot be stored now, or nothing. A later one of its key must not overtake it.
+std::optional<publish_result> embedded_broker::refusal(const message& m,
+                                                       std::set<std::string_view>& blocked) {
+  if (!m.key.empty() && blocked.contains(m.key))
+    return publish_result{publish_status::message_rejected, "an earlier message of its key was rejected"};
   try {
     check_names(m);
   } catch (const error& e) {
-    blocked.insert(lane_of(m.key, m.id));
+    blocked.insert(m.key);
     return publish_result{publish_status::message_rejected, e.what()};
   }
   return std::nullopt;
@@ -95,7 +94,7 @@ std::optional<publish_result> embedded_broker::refusal(const message& m, std::se
 std::vector<publish_result> embedded_broker::publish(std::span<const message> batch) {
   std::vector<publish_result> results(batch.size());
   std::vector<std::size_t> accepted;
-  std::set<int> blocked;
+  std::set<std::string_view> blocked;  // keys
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (auto refused = refusal(batch[i], blocked))
       results[i] = std::move(*refused);

@@ -43,7 +43,7 @@ class embedded_broker final : public broker, public publisher {
 
  private:
   using calls = std::span<const std::span<const message>>;
-  static std::optional<publish_result> refusal(const message& m, std::set<int>& blocked);
+  static std::optional<publish_result> refusal(const message& m, std::set<std::string_view>& blocked);
   std::vector<std::vector<publish_result>> store(calls waiting);
   void check_room(transaction& tx);
 

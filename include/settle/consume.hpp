@@ -96,7 +96,8 @@ class consumer final : public service {
     return *this;
   }
 
-  // A handler for raw messages of one type on one topic.
+  // A handler for raw messages of one type on one topic. An empty type: of every type that has no handler of
+  // its own there.
   consumer& on(std::string_view topic, std::string_view type, raw_handler handler);
 
   // Fetches, applies one batch, acknowledges. False when nothing could be done now.

@@ -7,8 +7,8 @@
 //   tx.commit();
 //
 // Nothing is sent here: a relay reads the row after the commit (settle/relay.hpp).
-// Order: events of one key are first delivered in the order of these calls, if the calls of one key do
-// not overlap (on SQLite transactions never do).
+// Order: events of one key are first delivered in the order of these calls, if the transactions that make
+// them hold a lock on that aggregate, as they do when they change its row, or ask for publish_order::strict.
 // Errors: invalid_name, invalid_argument (too many headers) and payload_too_large are thrown before the
 // transaction is touched.
 #pragma once
@@ -19,11 +19,19 @@
 
 #include "settle/codec.hpp"
 #include "settle/database.hpp"
+#include "settle/environment.hpp"
 #include "settle/event.hpp"
 #include "settle/ids.hpp"
 
 #pragma GCC visibility push(default)
 namespace settle::inline v0 {
+
+enum class publish_order {
+  by_own_lock,  // the caller's transaction excludes others of the same key, say by updating the aggregate's
+                // row
+  strict,  // wait for every other strict publish of this key to end its transaction. On SQLite there is only
+           // one writing transaction at a time, and nothing to wait for.
+};
 
 struct publish_options {
   // The event's id, if the caller has one to reuse; else a new UUIDv7. Consumers deduplicate by it.
@@ -32,6 +40,12 @@ struct publish_options {
   // What this event belongs to and was caused by, and its W3C trace. Whatever is empty is taken from
   // the transaction: inside a handler, from the message being handled.
   origin cause = {};
+
+  // Not to be sent before. It takes its place in the order of its key when its time has come; those published
+  // later do not wait for it. Empty: at once.
+  std::optional<timestamp> deliver_at = std::nullopt;
+
+  publish_order order = publish_order::by_own_lock;
 
   // Larger payloads are refused with payload_too_large. Unit: bytes. Brokers have limits too (1 MiB is
   // what most accept); put large documents into a store and their address into the event.

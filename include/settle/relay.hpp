@@ -6,7 +6,9 @@
 // Guarantees: every committed event is confirmed by the broker at least once; events of one key in
 // order; nothing that rolled back. Run as many relays on one outbox as you like, in any processes:
 // each owns a part of the keys, under a lease with a fence, and takes over what another leaves behind.
-// A broker that is down costs no attempt: the relay pauses, probes with growing pauses and resumes.
+// A broker that is down costs no attempt: the relay pauses, probes with growing pauses and resumes. An event
+// that the broker rejects is set aside and tried again; later ones of its key wait behind it, nobody else
+// does. After attempts_max it is FAILED, which is logged as an error and counted: see settle/outbox.hpp.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +21,12 @@
 
 #pragma GCC visibility push(default)
 namespace settle::inline v0 {
+
+// What becomes of a key whose event has FAILED.
+enum class exhausted {
+  continue_key,  // later events of the key go on without it
+  hold_key,      // they wait until somebody requeues it
+};
 
 struct relay_options {
   // The CloudEvents source of the messages. Empty: "settle:" and the database's own id.
@@ -37,8 +45,12 @@ struct relay_options {
   duration outbox_keep = std::chrono::hours(12);
   // How long publish_once() remembers that an event was published.
   duration natural_key_keep = std::chrono::hours(24);
-  // Longest pause between two attempts while the broker refuses.
+  // Longest pause between two attempts, of the broker or of one event. They grow as n² · 100 ms.
   duration retry_wait_max = std::chrono::seconds(30);
+  // How often an event is offered to a broker that rejects it. Outages of the broker do not count.
+  int attempts_max = 5;
+  // Continuing keeps the rest of an aggregate flowing; holding keeps its order without a gap.
+  exhausted on_exhausted = exhausted::continue_key;
 };
 
 class relay final : public service {

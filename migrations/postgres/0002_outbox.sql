@@ -7,6 +7,7 @@ create table settle.identity (
   one         boolean primary key default true check (one),
   database_id text not null,                        -- drawn once; part of every message's source
   generation  bigint not null default 1,            -- raised by settle.rebase_outbox
+  places_drawn bigint not null default 0,           -- for events that were held
   -- The history that the transaction ids below belong to; null where it could not be read.
   system_identifier bigint,
   timeline          bigint
@@ -51,6 +52,7 @@ create table settle.outbox (
                  check (headers = '' or jsonb_typeof(headers::jsonb) = 'object'),
   created_at     bigint not null                    -- microseconds since 1970
                  default (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+  deliver_at     bigint,                            -- not before; null: at once
   payload        bytea not null
 ) partition by list (slot);
 do $$
@@ -88,6 +90,32 @@ create table settle.outbox_progress (
   position bigint not null,
   at       bigint not null
 );
+
+-- Events that their window has passed and that are not out yet: the broker has refused them, they wait behind one
+-- of their key that it has refused, or their time has not come. Copied here, so that nobody else waits for them
+-- and no leaf of the ring is kept for them.
+create table settle.outbox_held (
+  seq            bigint primary key,                -- as in settle.outbox
+  tick           bigint not null,                   -- whose window it was in
+  lane           smallint not null,
+  event_id       uuid not null,
+  topic          text not null,
+  event_type     text not null,
+  aggregate_type text not null,
+  aggregate_id   text not null,
+  content_type   text not null,
+  headers        text not null,
+  created_at     bigint not null,
+  status         text not null check (status in ('WAITING', 'FAILED')),
+  blocks         boolean not null,                  -- later ones of its key wait for it
+  attempts       integer not null,
+  next_at        bigint not null,                   -- when to try again; FAILED: since when it is
+  last_error     text,
+  place          text,                              -- fixed before it is sent: consumers judge copies by it
+  payload        bytea not null
+);
+create index outbox_held_key on settle.outbox_held (lane, aggregate_id, tick, seq) where blocks;
+create index outbox_held_due on settle.outbox_held (next_at) where not blocks;
 
 -- What was published once per aggregate and type; the event's id is derived from them.
 create table settle.natural_keys (
@@ -156,14 +184,16 @@ end $$;
 -- Its owner's rights and a fixed search path: callers need no right on the tables.
 create function settle.publish(topic text, event_type text, key text, payload bytea,
                                aggregate_type text default '', headers jsonb default null,
-                               content_type text default 'application/json', event_id uuid default null)
+                               content_type text default 'application/json', event_id uuid default null,
+                               deliver_at timestamptz default null)
 returns uuid language sql security definer set search_path = pg_catalog, pg_temp
 begin atomic
   insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-                             payload)
+                             payload, deliver_at)
   values (coalesce(publish.event_id, gen_random_uuid()), publish.topic, publish.event_type,
           publish.aggregate_type, coalesce(publish.key, ''), publish.content_type,
-          coalesce(publish.headers::text, ''), publish.payload)
+          coalesce(publish.headers::text, ''), publish.payload,
+          (extract(epoch from publish.deliver_at) * 1000000)::bigint)
   returning outbox.event_id;
 end;
 
@@ -192,23 +222,39 @@ left join lateral (select * from settle.outbox_progress p where (p.shares >> s.s
 create view settle.outbox_events as
 select o.seq as id, o.topic, o.aggregate_type, o.aggregate_id, o.event_type, o.event_id, o.payload, o.headers,
        to_timestamp(o.created_at / 1000000.0) as created_at,
-       case when pg_visible_in_snapshot(o.xid, done.snap)
-              or (o.seq <= c.position and pg_visible_in_snapshot(o.xid, upto.snap))
-            then 'PUBLISHED' else 'PENDING' end as status,
-       coalesce(s.failures, 0) as attempts, s.last_error
+       case when h.status = 'FAILED' then 'FAILED' when h.seq is null and passed.yes then 'PUBLISHED'
+            else 'PENDING' end as status,
+       case when h.seq is null and passed.yes then
+         (select to_timestamp(min(p.at) / 1000000.0) from settle.outbox_progress p
+          join settle.outbox_ticks t on t.n = p.tick left join settle.outbox_ticks u on u.n = p.upto and p.upto > 0
+          where (p.shares >> (o.lane & 15)) & 1 = 1
+            and (pg_visible_in_snapshot(o.xid, t.snap)
+                 or (o.seq <= p.position and pg_visible_in_snapshot(o.xid, u.snap)))) end as published_at,
+       coalesce(h.attempts, s.failures, 0) as attempts, coalesce(h.last_error, s.last_error) as last_error,
+       to_timestamp(o.deliver_at / 1000000.0) as deliver_at
 from settle.outbox o
 join settle.outbox_cursors c on c.share = (o.lane & 15)
 join settle.outbox_ticks done on done.n = c.tick
 left join settle.outbox_ticks upto on upto.n = c.upto and c.upto > 0
-left join settle.shares s on s.scope = 'outbox' and s.share = c.share;
+cross join lateral (select pg_visible_in_snapshot(o.xid, done.snap)
+                        or coalesce(o.seq <= c.position and pg_visible_in_snapshot(o.xid, upto.snap), false)) passed(yes)
+left join settle.outbox_held h on h.seq = o.seq
+left join settle.shares s on s.scope = 'outbox' and s.share = c.share and not passed.yes
+union all
+select h.seq, h.topic, h.aggregate_type, h.aggregate_id, h.event_type, h.event_id, h.payload, h.headers,
+       to_timestamp(h.created_at / 1000000.0), case h.status when 'FAILED' then 'FAILED' else 'PENDING' end, null,
+       h.attempts, h.last_error, null
+from settle.outbox_held h where not exists (select from settle.outbox o where o.seq = h.seq);
 
 create function settle.insert_outbox_event() returns trigger language plpgsql
 security definer set search_path = pg_catalog, pg_temp as $$
 begin
   new.event_id := coalesce(new.event_id, gen_random_uuid());
-  insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, headers, payload)
+  insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, headers, payload,
+                             deliver_at)
   values (new.event_id, new.topic, new.event_type, coalesce(new.aggregate_type, ''),
-          coalesce(new.aggregate_id, ''), coalesce(new.headers, ''), new.payload);
+          coalesce(new.aggregate_id, ''), coalesce(new.headers, ''), new.payload,
+          (extract(epoch from new.deliver_at) * 1000000)::bigint);
   return new;
 end $$;
 create trigger insert_outbox_event instead of insert on settle.outbox_events
@@ -225,7 +271,8 @@ declare
 begin
   lock table settle.outbox in access exclusive mode;
   create temporary table settle_waiting on commit drop as
-    select o.* from settle.outbox o join settle.outbox_events e on e.id = o.seq where e.status = 'PENDING';
+    select o.* from settle.outbox o join settle.outbox_events e on e.id = o.seq
+    where e.status = 'PENDING' and not exists (select from settle.outbox_held h where h.seq = o.seq);
   get diagnostics waiting = row_count;
   truncate settle.outbox;
   -- Above every number and every tick that was used since the backup: consumers remember them.
@@ -242,8 +289,9 @@ begin
   select 65535, last + 1, 0, 0, (extract(epoch from clock_timestamp()) * 1000000)::bigint;
   update settle.shares set owner = null, epoch = epoch + 1, lease_until = 0 where scope = 'outbox';
   insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-                             created_at, payload)
-  select event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers, created_at, payload
+                             created_at, deliver_at, payload)
+  select event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers, created_at, deliver_at,
+         payload
   from settle_waiting order by seq;
   update settle.identity set generation = generation + 1;
   perform settle.note_cluster();
@@ -266,7 +314,7 @@ begin
   if exists (select from pg_roles where rolname = 'settle_publisher') then
     grant usage on schema settle to settle_publisher;
     grant insert (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers, created_at,
-                  payload) on settle.outbox to settle_publisher;
+                  deliver_at, payload) on settle.outbox to settle_publisher;
     grant insert on settle.outbox_events to settle_publisher;
     grant usage on sequence settle.outbox_seq to settle_publisher;
     grant select on sequence settle.outbox_ring to settle_publisher;  -- USAGE would let it turn the ring
@@ -279,6 +327,6 @@ begin
   if exists (select from pg_roles where rolname = 'settle_publisher') then
     grant execute on function settle.lane(text), settle.publish(text, text, text, text),
       settle.publish(text, text, text, jsonb),
-      settle.publish(text, text, text, bytea, text, jsonb, text, uuid) to settle_publisher;
+      settle.publish(text, text, text, bytea, text, jsonb, text, uuid, timestamptz) to settle_publisher;
   end if;
 end $$;

@@ -45,7 +45,8 @@ origin cause_of(const message& m) {
 const consumer::raw_handler* consumer::engine::handler_of(const message& m) const {
   const auto topic = handlers_.find(m.topic);
   if (topic == handlers_.end()) return nullptr;
-  const auto found = topic->second.find(m.type);
+  auto found = topic->second.find(m.type);
+  if (found == topic->second.end()) found = topic->second.find("");
   return found == topic->second.end() ? nullptr : &found->second;
 }
 

@@ -79,6 +79,13 @@ origin inherit(origin own, const origin& from) {
   return own;
 }
 
+// Sent with the insert, so it costs no round trip of its own.
+void lock_key(transaction& tx, const event& what) {
+  if (what.key.empty())
+    throw error(errc::invalid_argument, "publish_order::strict needs a key: order is kept per key");
+  tx.post(queries::outbox::lock_key, {what.key});
+}
+
 }  // namespace
 
 statement publish_statement(const event& what, const publish_options& options, event_id id,
@@ -88,7 +95,8 @@ statement publish_statement(const event& what, const publish_options& options, e
   const auto id_text = id.text();
   return {queries::outbox::insert_event,
           {outbox::lane_of(what.key, id_text), id_text, what.topic, what.type, what.aggregate_type, what.key,
-           what.content_type, to_json(extensions), created_at, blob{what.payload}}};
+           what.content_type, to_json(extensions), created_at, blob{what.payload},
+           options.deliver_at ? value(*options.deliver_at) : value()}};
 }
 
 event_id publish(transaction& tx, const event& what, const publish_options& options) {
@@ -96,6 +104,7 @@ event_id publish(transaction& tx, const event& what, const publish_options& opti
   complete.cause = inherit(options.cause, tx.cause());
   const auto id = options.id ? *options.id : tx.env().ids->next_as<event_id>();
   const auto insert = publish_statement(what, complete, id, tx.env().now());
+  if (options.order == publish_order::strict) lock_key(tx, what);
   with_fault_points(tx.env(), "outbox.insert", [&] { tx.post(insert); });
   tx.wake_on_commit();
   return id;
@@ -108,6 +117,7 @@ publish_once_result publish_once(transaction& tx, const event& what, const publi
   complete.id = outbox::natural_id(what);
   complete.cause = inherit(options.cause, tx.cause());
   auto insert = publish_statement(what, complete, *complete.id, tx.env().now());  // checks everything first
+  if (options.order == publish_order::strict) lock_key(tx, what);
   const auto claimed = with_fault_points(tx.env(), "outbox.natural_key", [&] {
     return tx.execute(queries::outbox::claim_natural_key, {*complete.id, tx.env().now()}).affected();
   });

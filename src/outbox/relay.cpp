@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/retry.hpp"
 #include "outbox/lanes.hpp"
@@ -32,6 +33,8 @@ void check(const relay_options& options) {
   if (options.outbox_keep < duration::zero() || options.natural_key_keep < options.outbox_keep)
     throw error(errc::invalid_argument,
                 "relay_options.outbox_keep must not be negative, and natural_key_keep not shorter than it");
+  if (options.attempts_max < 1)
+    throw error(errc::invalid_argument, "relay_options.attempts_max must be at least 1");
   if (options.idle_poll <= duration::zero() || options.retry_wait_max <= duration::zero())
     throw error(errc::invalid_argument, "relay_options.idle_poll and retry_wait_max must be positive");
 }
@@ -44,15 +47,17 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
       options_(options),
       ownership_(outbox, {std::string(outbox::ownership_scope), outbox::share_count, options.lease_ttl}),
       arrivals_(outbox.watch()),
-      store_(outbox::store_of(outbox, options)) {
+      store_(outbox::store_of(outbox, options)),
+      held_(outbox, ownership_, options) {
   check(options);
 }
 
 bool relay::engine::run_once(const std::stop_token& cancel) {
   try {
     refresh_if_due(cancel);  // also while paused: an outage of the broker is no reason to lose the lease
-    if (unnoted_.batches >= batches_per_note) note_progress({}, cancel);  // it failed the last time
-    if (env().now() < destination_pause_.until) return false;
+    if (unnoted_.due) note_progress(cancel);  // it failed the last time
+    if (env().now() < pause_.until) return false;
+    if (relay_held(cancel)) return true;
     auto group = next_group();
     if (!group) {
       head_ = store_->take_tick(cancel);
@@ -75,16 +80,14 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   if (database_.empty()) database_ = "settle:" + tx.execute(queries::outbox::read_identity)[0][0].text();
   // Also of shares that were only looked through: noting it here costs no commit of its own, and whoever
   // takes over need not look through all of it again.
-  store_->note(tx, progress());
+  write_progress(tx);
   store_->expire(tx, expire_when_idle);
   const auto change = ownership_.refresh(tx);
   const auto cursors = store_->cursors(tx, ownership_.next_held());
+  held_.reload(tx, ownership_.next_held());
   tx.commit("relay.lease");
   ownership_.applied();
-  for (const int share : change.lost) {
-    reached_.erase(share);
-    share_pauses_.erase(share);
-  }
+  for (const int share : change.lost) reached_.erase(share);
   for (const int share : change.gained) reached_[share] = cursors.at(share);
   noted(head);
   if (!change.lost.empty() || !change.gained.empty())
@@ -96,6 +99,21 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   store_->keep_house(cancel);
 }
 
+// Those that were held and are due now; between two windows, so that neither keeps the other waiting.
+bool relay::engine::relay_held(const std::stop_token& cancel) {
+  const auto due = held_.book().next_due();
+  if (!due || *due > env().now() || std::exchange(held_had_its_turn_, !held_had_its_turn_)) return false;
+  if (!unnoted_.held.empty()) note_progress(cancel);  // only then all of a key are in the table
+  auto found = held_.release(reached_, cancel);
+  if (found.rows.empty()) return true;
+  const auto results = publish(found.messages);
+  const auto fates = outbox::fates_of(found.messages, results);
+  pause_if_failed(fates, results);
+  const auto confirmed = held_.conclude(found, fates, results, cancel);
+  env().counters->add("settle_relay_published_total", {}, confirmed);
+  return true;
+}
+
 // In a backlog one commit notes several batches: a crash before it only means that they are sent again.
 void relay::engine::relay_window(const share_group& group, const std::stop_token& cancel) {
   auto found = store_->read(group, head_);
@@ -105,20 +123,81 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
       if ((group.mask >> share & 1) != 0) at = found.end;
     return;
   }
-  name_source(found.messages);
-  const auto results =
-      with_fault_points(env(), "relay.publish", [&] { return destination_.publish(found.messages); });
-  const auto outcome = outbox::judge(group, {found.end, found.upto, found.rows}, results);
+  std::vector<publish_result> results;  // by row
+  const auto fates = publish_window(found, results);
+  const auto outcome = outbox::judge(group, {found.end, found.upto, found.rows, fates});
   for (const auto& [share, at] : outcome.reached) {
     if (at > group.from) unnoted_.shares |= 1U << share;
     reached_[share] = at;
   }
+  // Whoever cannot move must not take the turn of those who stand where it should be by now.
+  const bool moved =
+      std::ranges::any_of(outcome.reached, [&](const auto& of) { return of.second > group.from; });
+  if (!moved) previous_ = group.from;
+  hold(found, outcome, fates, results);
   ++unnoted_.batches;
   unnoted_.events += outcome.confirmed;
-  pause_if_failed(outcome);
-  const bool more_to_come = outcome.failures.empty() && unnoted_.batches < batches_per_note && next_group();
-  if (!more_to_come) note_progress(outcome.failures, cancel);
+  for (const auto& [share, row] : outcome.stopped) unnoted_.failures[share] = results[row].reason;
+  pause_if_failed(fates, results);
   env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
+  const bool clean = outcome.stopped.empty() && outcome.to_hold.empty();
+  unnoted_.due = !clean || unnoted_.batches >= batches_per_note || !next_group();
+  if (unnoted_.due) note_progress(cancel);
+}
+
+std::vector<publish_result> relay::engine::publish(std::vector<message>& messages) {
+  name_source(messages);
+  return with_fault_points(env(), "relay.publish", [&] { return destination_.publish(messages); });
+}
+
+// Sends what may go now. As a rule that is all of it.
+std::vector<outbox::fate> relay::engine::publish_window(outbox::window& found,
+                                                        std::vector<publish_result>& results) {
+  using outbox::fate;
+  const auto now = env().now();
+  std::vector<fate> fates(found.rows.size(), fate::confirmed);
+  for (std::size_t i = 0; i < fates.size(); ++i) {
+    const auto& row = found.rows[i];
+    if (row.deliver_at && *row.deliver_at > now)
+      fates[i] = fate::delayed;
+    else if (held_.book().blocks(row.share, found.messages[i].key))
+      fates[i] = fate::behind;
+  }
+  const bool all = std::ranges::all_of(fates, [](fate one) { return one == fate::confirmed; });
+  if (all) {
+    results = publish(found.messages);
+    return outbox::fates_of(found.messages, results);
+  }
+  std::vector<message> now_to_send;
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < fates.size(); ++i)
+    if (fates[i] == fate::confirmed) {
+      now_to_send.push_back(found.messages[i]);
+      rows.push_back(i);
+    }
+  results.resize(fates.size());
+  if (rows.empty()) return fates;
+  auto sent = publish(now_to_send);
+  const auto sent_fates = outbox::fates_of(now_to_send, sent);
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    fates[rows[n]] = sent_fates[n];
+    results[rows[n]] = std::move(sent[n]);
+  }
+  return fates;
+}
+
+void relay::engine::hold(const outbox::window& found, const window_outcome& outcome,
+                         std::span<const outbox::fate> fates, std::span<const publish_result> results) {
+  using outbox::fate;
+  for (const auto i : outcome.to_hold) {
+    const auto& row = found.rows[i];
+    const auto& m = found.messages[i];
+    auto& held = unnoted_.held.emplace_back(
+        outbox::held_event{row.seq, found.upto, row.share, fates[i], m.key, {}, results[i].reason});
+    if (fates[i] == fate::delayed) held.next_at = *row.deliver_at;
+    if (fates[i] == fate::rejected) held.next_at = held_.after_rejection(m, 1, results[i].reason);
+    held_.hold(held);
+  }
 }
 
 void relay::engine::name_source(std::vector<message>& messages) const {
@@ -128,7 +207,11 @@ void relay::engine::name_source(std::vector<message>& messages) const {
   }
 }
 
-outbox::progress relay::engine::progress() const { return {ownership_, reached_, noted_, unnoted_.shares}; }
+// What the windows have passed without sending it is written with the cursors that pass it.
+void relay::engine::write_progress(transaction& tx) {
+  store_->note(tx, {ownership_, reached_, noted_, unnoted_.shares});
+  held_.insert(tx, unnoted_.held);
+}
 
 void relay::engine::noted(const outbox::cursor& head) {
   head_ = head;
@@ -137,60 +220,37 @@ void relay::engine::noted(const outbox::cursor& head) {
 }
 
 // Progress and the next tick share one commit: under load a batch costs a part of it, and the broker's.
-void relay::engine::note_progress(std::span<const outbox::share_failure> failures,
-                                  const std::stop_token& cancel) {
+void relay::engine::note_progress(const std::stop_token& cancel) {
   auto tx = db_.begin(cancel);
   const auto head = store_->write_tick(tx);
-  store_->note(tx, progress());
-  for (const auto& failure : failures) ownership_.note_failure(tx, failure.share, failure.reason);
+  write_progress(tx);
+  for (const auto& [share, reason] : unnoted_.failures) ownership_.note_failure(tx, share, reason);
   store_->expire(tx, 2 * unnoted_.events);  // faster than they come in
   tx.commit("relay.progress");
   noted(head);
 }
 
 std::optional<share_group> relay::engine::next_group() const {
-  if (share_pauses_.empty()) return outbox::next_group(reached_, head_, previous_);
-  auto awake = reached_;
-  const auto now = env().now();
-  for (const auto& [share, paused] : share_pauses_)
-    if (now < paused.until) awake.erase(share);
-  return outbox::next_group(awake, head_, previous_);
+  return outbox::next_group(reached_, head_, previous_);
 }
 
-void relay::engine::pause_if_failed(const window_outcome& outcome) {
-  const auto lengthen = [&](pause& one) {
-    ++one.failures;
-    one.until = env().now() + quadratic_wait(one.failures, retry_wait, options_.retry_wait_max);
-  };
-  const auto report = [&](const outbox::share_failure& failure, const pause& one) {
-    const std::string fault = failure.destination ? "destination" : "message";
-    env().counters->add("settle_relay_failures_total", {{"fault", fault}});
-    env().log->write(log_level::warning, "relay_paused",
-                     {{"outbox", db_.name()},
-                      {"fault", fault},
-                      {"share", failure.destination ? "all" : std::to_string(failure.share)},
-                      {"failures", std::to_string(one.failures)},
-                      {"reason", failure.reason}});
-  };
-  for (const auto& [share, unused] : outcome.reached) {
-    const bool failed_again =
-        std::ranges::find(outcome.failures, share, &outbox::share_failure::share) != outcome.failures.end();
-    if (!failed_again) share_pauses_.erase(share);
-  }
-  const auto down = std::ranges::find(outcome.failures, true, &outbox::share_failure::destination);
-  if (down != outcome.failures.end()) {
-    lengthen(destination_pause_);
-    report(*down, destination_pause_);
-  } else if (destination_pause_.failures > 0) {
-    destination_pause_ = {};
+void relay::engine::pause_if_failed(std::span<const outbox::fate> fates,
+                                    std::span<const publish_result> results) {
+  const auto down = std::ranges::find(fates, outbox::fate::unknown);
+  if (down == fates.end()) {
+    const bool confirmed = std::ranges::find(fates, outbox::fate::confirmed) != fates.end();
+    if (!confirmed || pause_.failures == 0) return;
+    pause_ = {};
     env().log->write(log_level::info, "relay_resumed", {{"outbox", db_.name()}});
+    return;
   }
-  for (const auto& failure : outcome.failures) {
-    if (failure.destination) continue;
-    auto& paused = share_pauses_[failure.share];
-    lengthen(paused);
-    report(failure, paused);
-  }
+  ++pause_.failures;
+  pause_.until = env().now() + quadratic_wait(pause_.failures, retry_wait, options_.retry_wait_max);
+  env().counters->add("settle_relay_failures_total", {{"fault", "destination"}});
+  env().log->write(log_level::warning, "relay_paused",
+                   {{"outbox", db_.name()},
+                    {"failures", std::to_string(pause_.failures)},
+                    {"reason", results[static_cast<std::size_t>(down - fates.begin())].reason}});
 }
 
 void relay::engine::lose_everything(const char* why) {
@@ -198,7 +258,7 @@ void relay::engine::lose_everything(const char* why) {
   reached_.clear();
   noted_.clear();
   unnoted_ = {};
-  share_pauses_.clear();
+  held_.forget_all();
   env().counters->add("settle_relay_ownership_lost_total", {});
   env().log->write(log_level::warning, "relay_ownership_lost", {{"outbox", db_.name()}, {"error", why}});
 }
@@ -206,15 +266,14 @@ void relay::engine::lose_everything(const char* why) {
 duration relay::engine::idle_wait() const {
   const auto now = env().now();
   auto wait = std::min(options_.idle_poll, options_.lease_ttl / 3);
-  if (destination_pause_.until > now) wait = std::min(wait, destination_pause_.until - now);
-  for (const auto& [share, paused] : share_pauses_)
-    if (paused.until > now) wait = std::min(wait, paused.until - now);
+  if (pause_.until > now) return std::min(wait, pause_.until - now);
+  if (const auto due = held_.book().next_due()) wait = std::clamp(*due - now, duration::zero(), wait);
   return wait;
 }
 
 void relay::engine::leave() noexcept {
   try {
-    if (unnoted_.batches > 0) note_progress({}, {});
+    if (unnoted_.batches > 0) note_progress({});
   } catch (const std::exception& e) {
     env().log->write(log_level::warning, "relay_progress_failed",
                      {{"outbox", db_.name()}, {"error", e.what()}});

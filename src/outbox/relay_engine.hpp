@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "outbox/held.hpp"
 #include "outbox/store.hpp"
 #include "settle/relay.hpp"
 #include "sql/ownership.hpp"
@@ -27,13 +28,18 @@ class relay::engine {
 
  private:
   void refresh_if_due(const std::stop_token& cancel);
+  bool relay_held(const std::stop_token& cancel);
   void relay_window(const outbox::share_group& group, const std::stop_token& cancel);
-  void note_progress(std::span<const outbox::share_failure> failures, const std::stop_token& cancel);
-  outbox::progress progress() const;
+  std::vector<publish_result> publish(std::vector<message>& messages);
+  std::vector<outbox::fate> publish_window(outbox::window& found, std::vector<publish_result>& results);
+  void hold(const outbox::window& found, const outbox::window_outcome& outcome,
+            std::span<const outbox::fate> fates, std::span<const publish_result> results);
+  void write_progress(transaction& tx);
+  void note_progress(const std::stop_token& cancel);
   void noted(const outbox::cursor& head);
   std::optional<outbox::share_group> next_group() const;
   void name_source(std::vector<message>& messages) const;
-  void pause_if_failed(const outbox::window_outcome& outcome);
+  void pause_if_failed(std::span<const outbox::fate> fates, std::span<const publish_result> results);
   void lose_everything(const char* why);
 
   database& db_;
@@ -48,19 +54,24 @@ class relay::engine {
   outbox::cursor head_;                    // what lies up to it is durable, and may be published
   outbox::cursor previous_;                // where the last window ended
 
-  struct published {
+  struct done {
     int batches = 0;
     std::int64_t events = 0;
-    std::uint32_t shares = 0;  // bit per share
+    std::uint32_t shares = 0;              // that have published: bit per share
+    std::vector<outbox::held_event> held;  // whose rows are not written yet
+    std::map<int, std::string> failures;   // of the destination, by share
+    bool due = false;                      // to be noted before anything else
   };
-  published unnoted_;  // since the last note of progress
+  done unnoted_;  // since the last note of progress
+
+  outbox::held_events held_;
+  bool held_had_its_turn_ = false;
 
   struct pause {
     std::int64_t failures = 0;  // in a row
     timestamp until{};
   };
-  pause destination_pause_;            // the destination refuses: everything waits
-  std::map<int, pause> share_pauses_;  // a message is refused: its share waits
+  pause pause_;  // the destination refuses: everything waits
 };
 
 }  // namespace settle::inline v0

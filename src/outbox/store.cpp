@@ -20,6 +20,11 @@ message message_of(result& rows, std::size_t row) {
   return m;
 }
 
+window_row window_row_of(const result::row& row) {
+  return {row[0].integer(), static_cast<int>(row[1].integer()),
+          row[11].is_null() ? std::nullopt : std::optional(row[11].time())};
+}
+
 std::unique_ptr<store> store_of(database& db, const relay_options& options) {
   return db.speaks() == dialect::sqlite ? sqlite_store(db, options) : postgres_store(db, options);
 }

@@ -18,7 +18,7 @@ namespace settle::outbox {
 struct window {
   cursor end;             // where the shares stand when all of it is done
   std::int64_t upto = 0;  // the tick that it belongs to
-  std::vector<sent_row> rows;
+  std::vector<window_row> rows;
   std::vector<message> messages;
 };
 
@@ -60,7 +60,8 @@ std::unique_ptr<store> sqlite_store(database& db, const relay_options& options);
 std::unique_ptr<store> postgres_store(database& db, const relay_options& options);
 std::unique_ptr<store> store_of(database& db, const relay_options& options);
 
-// The message of a row of read_window; its source is left to the caller.
+// The message of a row of read_window; its source is left to the caller. And what the relay itself goes by.
 message message_of(result& rows, std::size_t row);
+window_row window_row_of(const result::row& row);
 
 }  // namespace settle::outbox

@@ -57,7 +57,7 @@ class server_store final : public store {
     std::size_t bytes = 0;
     for (std::size_t n = 0; n < taken; ++n) {
       const auto i = order[n];
-      found.rows.push_back({number(i), static_cast<int>(rows[i][1].integer())});
+      found.rows.push_back(window_row_of(rows[i]));
       found.messages.push_back(message_of(rows, i));
       found.messages.back().extensions["settleplace"] = sortable({found.upto, number(i)});
       bytes += found.messages.back().payload.size();

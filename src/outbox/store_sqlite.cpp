@@ -43,7 +43,7 @@ class embedded_store final : public store {
     if (measured.empty()) return found;
     auto rows = tx.execute(queries::outbox::read_window, {group.from.seq, found.end.seq, group.mask});
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      found.rows.push_back({rows[i][0].integer(), static_cast<int>(rows[i][1].integer())});
+      found.rows.push_back(window_row_of(rows[i]));
       found.messages.push_back(message_of(rows, i));
     }
     return found;

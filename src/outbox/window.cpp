@@ -1,5 +1,7 @@
 #include "outbox/window.hpp"
 
+#include <string_view>
+
 #include "base/check.hpp"
 #include "outbox/lanes.hpp"
 
@@ -27,24 +29,43 @@ std::int64_t window_end(std::span<const measured_row> rows, std::size_t rows_max
   return rows.size() < rows_max ? upto : rows.back().seq;
 }
 
-window_outcome judge(const share_group& group, const sent_window& sent,
-                     std::span<const publish_result> results) {
-  SETTLE_CHECK(sent.rows.size() == results.size(), "a publisher returns one result per message");
+std::vector<fate> fates_of(std::span<const message> sent, std::span<const publish_result> results) {
+  SETTLE_CHECK(sent.size() == results.size(), "a publisher returns one result per message");
+  std::vector<fate> fates(sent.size(), fate::confirmed);
+  std::map<std::string_view, fate> failed;  // by key, as its first message did
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (results[i].status == publish_status::confirmed) continue;
+    const auto own = results[i].status == publish_status::message_rejected ? fate::rejected : fate::unknown;
+    const auto [first, is_first] = failed.emplace(sent[i].key, own);
+    const bool alone = is_first || sent[i].key.empty();
+    fates[i] = alone ? own : first->second == fate::rejected ? fate::behind : fate::unknown;
+  }
+  return fates;
+}
+
+window_outcome judge(const share_group& group, const judged_window& done) {
+  SETTLE_CHECK(done.rows.size() == done.fates.size(), "every row of a window has a fate");
   window_outcome outcome;
   for (int share = 0; share < share_count; ++share)
-    if ((group.mask >> share & 1) != 0) outcome.reached[share] = sent.end;
+    if ((group.mask >> share & 1) != 0) outcome.reached[share] = done.end;
   std::uint32_t stopped = 0;  // bit per share
-  for (std::size_t i = 0; i < sent.rows.size(); ++i) {
-    const auto& row = sent.rows[i];
+  for (std::size_t i = 0; i < done.rows.size(); ++i) {
+    const auto& row = done.rows[i];
     if ((stopped >> row.share & 1) != 0) continue;
-    if (results[i].status == publish_status::confirmed) {
-      ++outcome.confirmed;
-      continue;
+    switch (done.fates[i]) {
+      case fate::confirmed:
+        ++outcome.confirmed;
+        break;
+      case fate::rejected:
+      case fate::behind:
+      case fate::delayed:
+        outcome.to_hold.push_back(i);
+        break;
+      case fate::unknown:
+        stopped |= 1U << row.share;
+        outcome.stopped[row.share] = i;
+        outcome.reached.at(row.share) = {group.from.tick, done.upto, row.seq - 1};
     }
-    stopped |= 1U << row.share;
-    outcome.reached.at(row.share) = {group.from.tick, sent.upto, row.seq - 1};
-    const bool destination = results[i].status == publish_status::destination_failed;
-    outcome.failures.push_back({row.share, destination, results[i].reason});
   }
   return outcome;
 }

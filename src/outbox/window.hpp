@@ -11,6 +11,7 @@
 
 #include "outbox/cursor.hpp"
 #include "settle/broker.hpp"
+#include "settle/environment.hpp"
 
 namespace settle::outbox {
 
@@ -36,32 +37,41 @@ struct measured_row {
 std::int64_t window_end(std::span<const measured_row> rows, std::size_t rows_max, std::size_t bytes_max,
                         std::int64_t upto);
 
-struct sent_row {
-  std::int64_t seq = 0;
-  int share = 0;
+// What became of a message.
+enum class fate {
+  confirmed,
+  unknown,   // the destination failed: it may be stored
+  rejected,  // and not stored
+  behind,    // not stored either, because an earlier one of its key was rejected
+  delayed,   // not sent: its time has not come
 };
 
-struct share_failure {
+// Of a key that was rejected only the first message counts as such.
+std::vector<fate> fates_of(std::span<const message> sent, std::span<const publish_result> results);
+
+struct window_row {
+  std::int64_t seq = 0;
   int share = 0;
-  bool destination = false;  // the destination's fault, not the message's
-  std::string reason;
+  std::optional<timestamp> deliver_at = {};
+};
+
+// A window, and what was done with its rows.
+struct judged_window {
+  cursor end;
+  std::int64_t upto = 0;
+  std::span<const window_row> rows;
+  std::span<const fate> fates;
 };
 
 struct window_outcome {
-  std::map<int, cursor> reached;        // by every share in the group
-  std::vector<share_failure> failures;  // at most one per share: its first
-  std::int64_t confirmed = 0;           // rows that no share has to send again
+  std::map<int, cursor> reached;       // by every share in the group
+  std::map<int, std::size_t> stopped;  // shares that did not get to the end, and the row that they stopped at
+  std::vector<std::size_t> to_hold;    // rows that were passed without being stored
+  std::int64_t confirmed = 0;          // rows that no share has to send again
 };
 
-// A window that was sent.
-struct sent_window {
-  cursor end;
-  std::int64_t upto = 0;
-  std::span<const sent_row> rows;
-};
-
-// A share moves to the window's end, or stops just before its first row that was not confirmed.
-window_outcome judge(const share_group& group, const sent_window& sent,
-                     std::span<const publish_result> results);
+// A share moves to the window's end, or stops just before its first row of which nobody knows whether it is
+// stored. Rejected rows, and those behind them, do not stop it: they are to be held elsewhere.
+window_outcome judge(const share_group& group, const judged_window& done);
 
 }  // namespace settle::outbox

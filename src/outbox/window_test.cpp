@@ -27,9 +27,15 @@ std::optional<share_group> next(const std::map<int, std::int64_t>& reached, std:
 
 share_group group(std::int64_t from, std::uint32_t mask) { return {at_number(from), mask}; }
 
-window_outcome judge_all(const share_group& of, std::int64_t end, const std::vector<sent_row>& rows,
-                         const std::vector<publish_result>& results) {
-  return judge(of, {at_number(end), 0, rows}, results);
+window_outcome judge_all(const share_group& of, std::int64_t end, const std::vector<window_row>& rows,
+                         const std::vector<fate>& fates) {
+  return judge(of, {at_number(end), 0, rows, fates});
+}
+
+message of_key(const std::string& key) {
+  message m;
+  m.key = key;
+  return m;
 }
 
 TEST(outbox_window, nobody_is_behind_when_every_share_has_reached_the_tick) {
@@ -89,65 +95,79 @@ TEST(outbox_window, a_single_row_larger_than_a_batch_goes_alone) {
 
 // Proves O3
 TEST(outbox_window, when_all_is_confirmed_every_share_of_the_group_moves_to_the_end) {
-  const std::vector<sent_row> rows{{11, 0}, {12, 2}};
-  const std::vector<publish_result> results{confirmed, confirmed};
-  const auto outcome = judge_all(group(10, 0b111), 20, rows, results);
+  const auto outcome =
+      judge_all(group(10, 0b111), 20, {{11, 0}, {12, 2}}, {fate::confirmed, fate::confirmed});
   EXPECT_EQ(outcome.reached, numbers({{0, 20}, {1, 20}, {2, 20}}));
-  EXPECT_TRUE(outcome.failures.empty());
+  EXPECT_TRUE(outcome.stopped.empty());
+  EXPECT_TRUE(outcome.to_hold.empty());
   EXPECT_EQ(outcome.confirmed, 2);
 }
 
 // Proves O4
-TEST(outbox_window, a_share_stops_before_its_first_unconfirmed_row) {
-  const std::vector<sent_row> rows{{11, 0}, {12, 0}, {13, 0}};
-  const std::vector<publish_result> results{confirmed, down, confirmed};
-  const auto outcome = judge_all(group(10, 0b1), 20, rows, results);
+TEST(outbox_window, a_share_stops_before_its_first_row_of_unknown_fate) {
+  const auto outcome = judge_all(group(10, 0b1), 20, {{11, 0}, {12, 0}, {13, 0}},
+                                 {fate::confirmed, fate::unknown, fate::confirmed});
   EXPECT_EQ(outcome.reached.at(0), at_number(11));
+  EXPECT_EQ(outcome.stopped.at(0), 1u);
   EXPECT_EQ(outcome.confirmed, 1) << "13 is confirmed, but it will be sent again behind 12";
 }
 
 // Proves O3, O4
 TEST(outbox_window, one_share_that_stops_does_not_hold_back_the_others) {
-  const std::vector<sent_row> rows{{11, 0}, {12, 1}, {13, 0}, {14, 1}};
-  const std::vector<publish_result> results{confirmed, rejected, confirmed, confirmed};
-  const auto outcome = judge_all(group(10, 0b11), 20, rows, results);
+  const auto outcome = judge_all(group(10, 0b11), 20, {{11, 0}, {12, 1}, {13, 0}, {14, 1}},
+                                 {fate::confirmed, fate::unknown, fate::confirmed, fate::confirmed});
   EXPECT_EQ(outcome.reached, numbers({{0, 20}, {1, 11}}));
   EXPECT_EQ(outcome.confirmed, 2);
 }
 
-TEST(outbox_window, a_share_reports_its_first_failure_only_and_whose_fault_it_was) {
-  const std::vector<sent_row> rows{{11, 0}, {12, 1}, {13, 0}, {14, 1}};
-  const std::vector<publish_result> results{rejected, down, down, rejected};
-  const auto outcome = judge_all(group(10, 0b11), 20, rows, results);
-  ASSERT_EQ(outcome.failures.size(), 2u);
-  EXPECT_EQ(outcome.failures[0].share, 0);
-  EXPECT_FALSE(outcome.failures[0].destination);
-  EXPECT_EQ(outcome.failures[0].reason, "too strange");
-  EXPECT_EQ(outcome.failures[1].share, 1);
-  EXPECT_TRUE(outcome.failures[1].destination);
-  EXPECT_EQ(outcome.failures[1].reason, "down");
+// Proves O3
+TEST(outbox_window, what_is_rejected_behind_or_delayed_is_held_and_stops_nobody) {
+  const auto outcome = judge_all(group(10, 0b1), 20, {{11, 0}, {12, 0}, {13, 0}, {14, 0}},
+                                 {fate::rejected, fate::behind, fate::delayed, fate::confirmed});
+  EXPECT_EQ(outcome.reached.at(0), at_number(20));
+  EXPECT_EQ(outcome.to_hold, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(outcome.confirmed, 1);
 }
 
-TEST(outbox_window, a_share_that_fails_at_its_first_row_keeps_its_position) {
-  const std::vector<sent_row> rows{{11, 0}};
-  const auto outcome = judge_all(group(10, 0b1), 20, rows, std::vector{down});
+TEST(outbox_window, behind_the_row_at_which_a_share_stops_nothing_is_held_yet) {
+  const auto outcome = judge_all(group(10, 0b1), 20, {{11, 0}, {12, 0}}, {fate::unknown, fate::rejected});
   EXPECT_EQ(outcome.reached.at(0), at_number(10));
-  EXPECT_EQ(outcome.confirmed, 0);
+  EXPECT_TRUE(outcome.to_hold.empty()) << "it will be met again";
 }
 
 // Where numbers are not committed in order, a share that stops stays in its window. Proves O4
 TEST(outbox_window, a_share_that_stops_keeps_both_ticks_of_its_window) {
-  const std::vector<sent_row> rows{{11, 0}, {12, 1}};
-  const auto outcome = judge({{.tick = 7, .upto = 0, .seq = 0}, 0b11},
-                             {{.tick = 9, .upto = 0, .seq = 0}, 9, rows}, std::vector{confirmed, down});
+  const std::vector<window_row> rows{{11, 0}, {12, 1}};
+  const std::vector<fate> fates{fate::confirmed, fate::unknown};
+  const auto outcome =
+      judge({{.tick = 7, .upto = 0, .seq = 0}, 0b11}, {{.tick = 9, .upto = 0, .seq = 0}, 9, rows, fates});
   EXPECT_EQ(outcome.reached.at(0), (cursor{9, 0, 0}));
   EXPECT_EQ(outcome.reached.at(1), (cursor{7, 9, 11}));
   EXPECT_LT(outcome.reached.at(1), (cursor{9, 0, 0})) << "it is still behind";
 }
 
-TEST(outbox_window_death, a_publisher_that_forgets_a_result_is_a_bug_that_stops_the_process) {
-  const std::vector<sent_row> rows{{11, 0}, {12, 0}};
-  EXPECT_DEATH(judge_all(group(10, 0b1), 20, rows, std::vector{confirmed}), "one result per message");
+// Proves O4
+TEST(message_fates, of_a_rejected_key_only_the_first_message_is_charged) {
+  const std::vector<message> sent{of_key("a"), of_key("b"), of_key("a"), of_key("a")};
+  EXPECT_EQ(fates_of(sent, std::vector{rejected, confirmed, rejected, down}),
+            (std::vector{fate::rejected, fate::confirmed, fate::behind, fate::behind}));
+}
+
+TEST(message_fates, behind_a_failure_of_the_destination_nothing_is_known_of_the_key) {
+  const std::vector<message> sent{of_key("a"), of_key("a"), of_key("b")};
+  EXPECT_EQ(fates_of(sent, std::vector{down, rejected, rejected}),
+            (std::vector{fate::unknown, fate::unknown, fate::rejected}));
+}
+
+TEST(message_fates, messages_without_a_key_have_nothing_to_do_with_each_other) {
+  const std::vector<message> sent{of_key(""), of_key(""), of_key("")};
+  EXPECT_EQ(fates_of(sent, std::vector{rejected, down, rejected}),
+            (std::vector{fate::rejected, fate::unknown, fate::rejected}));
+}
+
+TEST(message_fates_death, a_publisher_that_forgets_a_result_is_a_bug_that_stops_the_process) {
+  const std::vector<message> sent{of_key("a"), of_key("b")};
+  EXPECT_DEATH(fates_of(sent, std::vector{confirmed}), "one result per message");
 }
 
 TEST(outbox_lanes, a_key_keeps_its_lane_for_ever) {

@@ -110,9 +110,17 @@ void ownership::advance(transaction& tx, const std::map<int, std::int64_t>& posi
     rows.push_back({settings_.scope, share, member_, held_.at(share).epoch, position});
   const auto changed = tx.execute_many(queries::sql::advance_share, rows);
   for (std::size_t i = 0; i < changed.size(); ++i)
-    if (changed[i] == 0)
-      throw error(errc::ownership_lost,
-                  fmt::format("share {} of {} has another owner now", rows[i][1].integer(), settings_.scope));
+    if (changed[i] == 0) throw lost(static_cast<int>(rows[i][1].integer()));
+}
+
+error ownership::lost(int share) const {
+  return {errc::ownership_lost, fmt::format("share {} of {} has another owner now", share, settings_.scope)};
+}
+
+void ownership::confirm(transaction& tx) const {
+  for (const auto& [share, held] : held_)
+    if (tx.execute(queries::sql::confirm_share, {settings_.scope, share, member_, held.epoch}).empty())
+      throw lost(share);
 }
 
 void ownership::note_failure(transaction& tx, int share, const std::string& why) const {

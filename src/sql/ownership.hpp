@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "settle/database.hpp"
+#include "settle/error.hpp"
 #include "settle/ids.hpp"
 
 namespace settle::sql {
@@ -65,6 +66,10 @@ class ownership {
   // share that is not ours any more, and leaves it to the caller to roll back.
   void advance(transaction& tx, const std::map<int, std::int64_t>& positions) const;
 
+  // In a write transaction: throws as advance() does if any share is not ours any more, and moves nothing.
+  // Until the transaction ends nobody else can take one over.
+  void confirm(transaction& tx) const;
+
   // In a write transaction: a share that could not move on, and why.
   void note_failure(transaction& tx, int share, const std::string& why) const;
 
@@ -80,6 +85,7 @@ class ownership {
 
  private:
   void ensure_shares(transaction& tx) const;
+  error lost(int share) const;
   std::vector<share_row> read(transaction& tx) const;
 
   database& db_;

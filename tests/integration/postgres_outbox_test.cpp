@@ -199,6 +199,36 @@ TEST_F(postgres_outbox, savepoints_and_prepared_transactions_are_like_any_other)
   EXPECT_EQ(payloads(), (names{"1", "kept", "after"}));
 }
 
+// Proves O4
+TEST_F(postgres_outbox, strict_publishers_of_one_key_go_one_after_the_other) {
+  auto first = db->begin();
+  publish(first, make("k", "first"), {.order = publish_order::strict});
+  first.execute("select 1");  // sends it
+  std::atomic<bool> second_done = false;
+  std::jthread other([&] {
+    auto second = db->begin();
+    publish(second, make("k", "second"), {.order = publish_order::strict});
+    second.commit();
+    second_done = true;
+  });
+  auto stranger = db->begin();
+  publish(stranger, make("another key", "stranger"), {.order = publish_order::strict});
+  stranger.commit();
+  const std::string waiting =
+      "pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database "
+      "where "
+      "datname = current_database())";
+  while (count(waiting) == 0) std::this_thread::yield();
+  EXPECT_FALSE(second_done) << "it waits for the first to end";
+  first.commit();
+  other.join();
+  relay r(*db, destination, {.batch_max = 1});
+  run(r);
+  EXPECT_EQ(payloads(), (names{"first", "stranger", "second"}));
+  auto tx = db->begin();
+  EXPECT_THROW(publish(tx, make("", "x"), {.order = publish_order::strict}), error);
+}
+
 // Proves O3
 TEST_F(postgres_outbox, a_relay_that_was_replaced_cannot_note_progress) {
   relay zombie(*db, destination, {.lease_ttl = 1s});

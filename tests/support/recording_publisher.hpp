@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,11 +17,16 @@ class recording_publisher final : public publisher {
   std::vector<publish_result> publish(std::span<const message> batch) override {
     if (const auto once = std::exchange(before_publish, nullptr)) once();
     std::vector<publish_result> results(batch.size());
+    std::set<std::string> failed;  // keys: no later message of one is stored
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (refuse && refuse(batch[i]).status != publish_status::confirmed)
-        results[i] = refuse(batch[i]);
-      else
-        seen.push_back(batch[i]);
+      const auto& m = batch[i];
+      if (refuse) results[i] = refuse(m);
+      if (results[i].status == publish_status::confirmed && failed.contains(m.key))
+        results[i] = {publish_status::destination_failed, "behind another"};
+      if (results[i].status == publish_status::confirmed)
+        seen.push_back(m);
+      else if (!m.key.empty())
+        failed.insert(m.key);
     }
     ++calls;
     return results;

@@ -1,8 +1,12 @@
 -- The lane is the server's own business here; naming the parameter keeps the statement the same for callers.
 -- name: insert_event
 insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-                           created_at, payload)
-select $2::uuid, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bytea where $1::integer is not null
+                           created_at, payload, deliver_at)
+select $2::uuid, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bytea, $11::bigint where $1::integer is not null
+
+-- Two transactions that publish for one key, and hold no lock of their own on it, go one after the other.
+-- name: lock_key
+select pg_advisory_xact_lock(hashtextextended('settle.key.' || $1, 0))
 
 -- name: read_identity
 select database_id, generation from settle.identity
@@ -44,7 +48,7 @@ select set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 
 with a as materialized (select snap, seq_high, xid_high from settle.outbox_ticks where n = $1),
      b as materialized (select snap, seq_high from settle.outbox_ticks where n = $2)
 (select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-        created_at, payload
+        created_at, payload, deliver_at
  from settle.outbox
  where xid = any (array(
          select x from pg_snapshot_xip((select snap from a)) x
@@ -58,7 +62,7 @@ with a as materialized (select snap, seq_high, xid_high from settle.outbox_ticks
  order by seq limit $5)
 union all
 (select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-        created_at, payload
+        created_at, payload, deliver_at
  from settle.outbox
  where seq > greatest($3::bigint, (select seq_high from a)) and seq <= (select seq_high from b)
    and pg_visible_in_snapshot(xid, (select snap from b))

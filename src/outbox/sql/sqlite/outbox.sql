@@ -1,7 +1,11 @@
 -- name: insert_event
 insert into settle_outbox (lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type,
-                           headers, created_at, payload)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                           headers, created_at, payload, deliver_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+
+-- There is one writer at a time anyway.
+-- name: lock_key
+select $1
 
 -- name: read_identity
 select database_id, generation from settle_identity
@@ -21,7 +25,7 @@ order by seq limit $4
 
 -- name: read_window
 select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-       created_at, payload
+       created_at, payload, deliver_at
 from settle_outbox
 where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
 order by seq

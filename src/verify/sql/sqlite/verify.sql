@@ -6,9 +6,7 @@ values ($1, $2, $3, $4, $5, $6, $7)
 select consumer, topic, key, subject, event_id from settle_effects where kind = $1 order by id
 
 -- name: read_outbox_state
-select o.event_id, o.seq <= coalesce(s.position, 0)
-from settle_outbox o
-left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
+select event_id, status = 'PUBLISHED' from settle_outbox_events
 
 -- name: read_broker_groups
 select g.name, t.name from broker_groups g join broker_topics t on t.topic = g.topic
@@ -22,10 +20,11 @@ left join broker_groups g on g.topic = m.topic
 left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and s.share = m.partition
 
 -- name: read_outbox_events
-select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0), null, o.seq,
-       o.lane
+select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0) and h.seq is null,
+       null, o.seq, o.lane
 from settle_outbox o
 left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
+left join settle_outbox_held h on h.seq = o.seq
 
 -- name: read_processed
 select consumer, message_id, topic, event_type from settle_processed_events

@@ -1,0 +1,214 @@
+#include "outbox/held.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/retry.hpp"
+#include "base/sortable.hpp"
+#include "outbox/lanes.hpp"
+#include "outbox/store.hpp"
+#include "outbox/window.hpp"
+#include "queries/outbox.hpp"
+#include "settle/metrics.hpp"
+
+namespace settle::outbox {
+namespace {
+
+constexpr duration retry_wait = std::chrono::milliseconds(100);
+constexpr std::size_t keys_per_batch = 16;
+constexpr std::int64_t rows_per_key = 32;
+constexpr std::int64_t free_rows = 128;
+
+// Behind everything that the share has delivered, before everything that it will deliver, and like no other.
+std::string place_behind(dialect speaks, const cursor& at, std::int64_t number) {
+  if (speaks == dialect::sqlite) return sortable({at.seq, number});
+  if (at.upto > 0) return sortable({at.upto, at.seq, number});
+  return sortable({at.tick, std::numeric_limits<std::int64_t>::max(), number});
+}
+
+std::uint32_t mask_of(const std::map<int, sql::holding>& shares) {
+  std::uint32_t mask = 0;
+  for (const auto& [share, unused] : shares) mask |= 1U << share;
+  return mask;
+}
+
+std::optional<timestamp> read_free_due(transaction& tx, const std::map<int, sql::holding>& shares) {
+  const auto due = tx.execute(queries::outbox::read_free_due, {mask_of(shares)});
+  return due[0][0].is_null() ? std::nullopt : std::optional(due[0][0].time());
+}
+
+}  // namespace
+
+bool held_book::blocks(int share, const std::string& key) const {
+  return !keys_.empty() && keys_.contains({share, key});
+}
+
+void held_book::hold_key(int share, const std::string& key, timestamp due) { keys_[{share, key}] = due; }
+void held_book::block(int share, const std::string& key) { keys_.try_emplace({share, key}); }
+void held_book::release_key(int share, const std::string& key) { keys_.erase({share, key}); }
+
+void held_book::keep_only(std::uint32_t shares) {
+  std::erase_if(keys_, [&](const auto& entry) { return (shares >> entry.first.first & 1) == 0; });
+}
+
+std::vector<std::pair<int, std::string>> held_book::due_keys(timestamp now, std::size_t at_most) const {
+  std::vector<std::pair<int, std::string>> due;
+  for (const auto& [key, at] : keys_) {
+    if (due.size() == at_most) break;
+    if (at <= now) due.push_back(key);
+  }
+  return due;
+}
+
+std::optional<timestamp> held_book::next_due() const {
+  auto next = free_due_;
+  for (const auto& [key, at] : keys_)
+    if (at != never) next = std::min(next.value_or(at), at);
+  return next;
+}
+
+held_events::held_events(database& db, const sql::ownership& owned, const relay_options& options)
+    : db_(db), owned_(owned), options_(options) {}
+
+// An event without a key keeps nobody waiting, nor does one that was given up, unless the options say so.
+bool held_events::holds_its_key(timestamp next_at, const std::string& key) const {
+  return !key.empty() && (next_at != held_book::never || options_.on_exhausted == exhausted::hold_key);
+}
+
+void held_events::hold(const held_event& one) {
+  if (one.why == fate::delayed || (one.key.empty() && one.next_at != held_book::never))
+    book_.hold_free(one.next_at);
+  else if (one.why == fate::rejected && holds_its_key(one.next_at, one.key))
+    book_.hold_key(one.share, one.key, one.next_at);
+  else if (one.why == fate::behind)
+    book_.block(one.share, one.key);
+}
+
+void held_events::insert(transaction& tx, std::span<const held_event> held) const {
+  std::vector<parameters> rows;
+  for (const auto& one : held) {
+    const bool rejected = one.why == fate::rejected;
+    const bool given_up = one.next_at == held_book::never;
+    const bool blocks = one.why != fate::delayed && holds_its_key(one.next_at, one.key);
+    rows.push_back({one.seq, one.tick, static_cast<std::int64_t>(blocks), static_cast<std::int64_t>(rejected),
+                    given_up ? db_.env().now() : one.next_at, rejected ? value(one.error) : value(),
+                    given_up ? "FAILED" : "WAITING"});
+  }
+  tx.execute_many(queries::outbox::hold_event, rows);
+}
+
+void held_events::reload(transaction& tx, const std::map<int, sql::holding>& shares) {
+  held_book fresh;
+  const auto rows = tx.execute(queries::outbox::read_held_keys);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool given_up = rows[i][3].integer() != 0;
+    fresh.hold_key(static_cast<int>(rows[i][0].integer()), rows[i][1].text(),
+                   given_up ? held_book::never : rows[i][2].time());
+  }
+  fresh.keep_only(mask_of(shares));
+  fresh.set_free_due(read_free_due(tx, shares));
+  book_ = std::move(fresh);
+}
+
+held_events::batch held_events::release(const std::map<int, cursor>& reached, const std::stop_token& cancel) {
+  const auto now = db_.env().now();
+  batch found;
+  std::vector<std::size_t> without_place;
+  auto tx = db_.begin(cancel);
+  owned_.confirm(tx);
+  const auto add = [&](result rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto share = static_cast<int>(rows[i][1].integer());
+      found.rows.push_back({rows[i][0].integer(), share, rows[i][12].integer()});
+      const auto place = rows[i][13].is_null() ? std::string() : rows[i][13].text();
+      if (place.empty()) without_place.push_back(found.rows.size() - 1);
+      found.messages.push_back(message_of(rows, i));
+      found.messages.back().extensions["settleplace"] = place;
+    }
+    return static_cast<std::int64_t>(rows.size());
+  };
+  for (auto& key : book_.due_keys(now, keys_per_batch)) {
+    const auto count =
+        add(tx.execute(queries::outbox::read_held_key, {lane_of(key.second, {}), key.second, rows_per_key}));
+    if (count == 0)
+      book_.release_key(key.first, key.second);
+    else if (count < rows_per_key)
+      found.emptied.push_back(std::move(key));
+  }
+  if (book_.free_is_due(now))
+    add(tx.execute(queries::outbox::read_held_free, {now, mask_of(owned_.held()), free_rows}));
+  if (!without_place.empty()) give_places(tx, found, reached, without_place);
+  tx.commit("relay.release");
+  return found;
+}
+
+void held_events::give_places(transaction& tx, batch& all, const std::map<int, cursor>& reached,
+                              std::span<const std::size_t> without) const {
+  const auto count = static_cast<std::int64_t>(without.size());
+  auto number = tx.execute(queries::outbox::draw_places, {count})[0][0].integer() - count;
+  std::vector<parameters> places;
+  for (const auto i : without) {
+    const auto& row = all.rows[i];
+    auto place = place_behind(db_.speaks(), reached.at(row.share), ++number);
+    places.push_back({row.seq, place});
+    all.messages[i].extensions["settleplace"] = std::move(place);
+  }
+  tx.execute_many(queries::outbox::give_place, places);
+}
+
+std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fates,
+                                   std::span<const publish_result> results, const std::stop_token& cancel) {
+  auto book = book_;  // what it will be once this has committed
+  std::set<std::pair<int, std::string>> stuck;
+  std::vector<parameters> out, unsent;
+  auto tx = db_.begin(cancel);
+  owned_.confirm(tx);
+  for (std::size_t i = 0; i < fates.size(); ++i) {
+    const auto& row = sent.rows[i];
+    const auto& m = sent.messages[i];
+    if (fates[i] == fate::confirmed) {
+      out.push_back({row.seq});
+      continue;
+    }
+    stuck.emplace(row.share, m.key);
+    if (fates[i] == fate::behind) unsent.push_back({row.seq});
+    if (fates[i] != fate::rejected) continue;
+    const auto next_at = after_rejection(m, row.attempts + 1, results[i].reason);
+    const bool blocks = holds_its_key(next_at, m.key);
+    const bool given_up = next_at == held_book::never;
+    tx.execute(queries::outbox::note_rejection,
+               {row.seq, given_up ? db_.env().now() : next_at, results[i].reason,
+                static_cast<std::int64_t>(blocks), given_up ? "FAILED" : "WAITING"});
+    if (!m.key.empty()) book.hold_key(row.share, m.key, blocks ? next_at : timestamp());
+  }
+  tx.execute_many(queries::outbox::remove_held, out);
+  tx.execute_many(queries::outbox::take_place_back, unsent);
+  for (const auto& [share, key] : sent.emptied)
+    if (!stuck.contains({share, key})) book.release_key(share, key);
+  book.set_free_due(read_free_due(tx, owned_.held()));
+  tx.commit("relay.retry");
+  book_ = std::move(book);
+  return static_cast<std::int64_t>(out.size());
+}
+
+timestamp held_events::after_rejection(const message& m, std::int64_t attempts,
+                                       const std::string& why) const {
+  const auto& env = db_.env();
+  const bool given_up = attempts >= options_.attempts_max;
+  env.counters->add("settle_relay_failures_total", {{"fault", "message"}});
+  if (given_up) env.counters->add("settle_outbox_failed_total", {{"topic", m.topic}});
+  env.log->write(given_up ? log_level::error : log_level::warning,
+                 given_up ? "outbox_event_failed" : "outbox_event_rejected",
+                 {{"outbox", db_.name()},
+                  {"id", m.id},
+                  {"topic", m.topic},
+                  {"type", m.type},
+                  {"key", m.key},
+                  {"attempts", std::to_string(attempts)},
+                  {"reason", why}});
+  if (given_up) return held_book::never;
+  return env.now() + quadratic_wait(attempts, retry_wait, options_.retry_wait_max);
+}
+
+}  // namespace settle::outbox

@@ -1,0 +1,107 @@
+// Events that their window has passed and that are not out yet: the broker has refused them, they wait behind
+// one of their key that it has refused, or their time has not come. They lie in a table of their own, so that
+// nobody else waits for them.
+//
+// Consumers judge copies by places (consume/retention.hpp), and a held event is delivered after events that
+// come later in the outbox. So it gets a new place, behind all that its share has delivered, in a transaction
+// before it is sent. It keeps that place as long as nobody knows whether the broker has it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "outbox/cursor.hpp"
+#include "outbox/window.hpp"
+#include "settle/broker.hpp"
+#include "settle/database.hpp"
+#include "settle/relay.hpp"
+#include "sql/ownership.hpp"
+
+namespace settle::outbox {
+
+struct held_event {
+  std::int64_t seq = 0;
+  std::int64_t tick = 0;
+  int share = 0;
+  fate why{};  // rejected, behind or delayed
+  std::string key;
+  timestamp next_at{};  // not sent before; held_book::never: given up
+  std::string error;
+};
+
+// Which keys wait, and until when. Pure.
+class held_book {
+ public:
+  bool blocks(int share, const std::string& key) const;
+  void hold_free(timestamp due) { free_due_ = std::min(free_due_.value_or(due), due); }
+  void hold_key(int share, const std::string& key, timestamp due);
+  void block(int share, const std::string& key);  // due at once, unless it is known to wait
+  void release_key(int share, const std::string& key);
+  void set_free_due(std::optional<timestamp> due) { free_due_ = due; }
+  void keep_only(std::uint32_t shares);  // bit per share
+
+  std::vector<std::pair<int, std::string>> due_keys(timestamp now, std::size_t at_most) const;
+  bool free_is_due(timestamp now) const { return free_due_ && *free_due_ <= now; }
+  std::optional<timestamp> next_due() const;
+
+  static constexpr timestamp never = timestamp::max();  // not before an operator decides so
+
+ private:
+  std::map<std::pair<int, std::string>, timestamp> keys_;
+  std::optional<timestamp> free_due_;  // of the first event that waits for nothing but its time
+};
+
+class held_events {
+ public:
+  held_events(database& db, const sql::ownership& owned, const relay_options& options);
+
+  const held_book& book() const { return book_; }
+  void hold(const held_event& one);  // its row follows in the next note of progress
+  void forget_all() { book_ = {}; }
+
+  // In the transaction that moves the cursor past them.
+  void insert(transaction& tx, std::span<const held_event> held) const;
+
+  // In any transaction: what waits in these shares. Operators change it, too.
+  void reload(transaction& tx, const std::map<int, sql::holding>& shares);
+
+  struct batch {
+    struct row {
+      std::int64_t seq = 0;
+      int share = 0;
+      std::int64_t attempts = 0;
+    };
+    std::vector<row> rows;
+    std::vector<message> messages;
+    std::vector<std::pair<int, std::string>> emptied;  // keys of which nothing else waits
+  };
+
+  // What is due, each with its place, which is durable when it returns. Under the fence, as everything here.
+  batch release(const std::map<int, cursor>& reached, const std::stop_token& cancel);
+
+  // What became of it. Returns how many were confirmed.
+  std::int64_t conclude(const batch& sent, std::span<const fate> fates,
+                        std::span<const publish_result> results, const std::stop_token& cancel);
+
+  // Reports that a message was rejected so many times by now. When to try again, or never.
+  timestamp after_rejection(const message& m, std::int64_t attempts, const std::string& why) const;
+
+ private:
+  void give_places(transaction& tx, batch& all, const std::map<int, cursor>& reached,
+                   std::span<const std::size_t> without) const;
+  bool holds_its_key(timestamp next_at, const std::string& key) const;
+
+  database& db_;
+  const sql::ownership& owned_;
+  relay_options options_;
+  held_book book_;
+};
+
+}  // namespace settle::outbox

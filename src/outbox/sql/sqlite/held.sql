@@ -1,0 +1,62 @@
+-- Events that a window has passed and that are not out yet. Few, as a rule; each statement finds what it needs
+-- by an index.
+
+-- name: hold_event
+insert into settle_outbox_held (seq, tick, lane, event_id, topic, event_type, aggregate_type, aggregate_id,
+  content_type, headers, created_at, payload, blocks, attempts, next_at, last_error, status)
+select o.seq, $2, o.lane, o.event_id, o.topic, o.event_type, o.aggregate_type, o.aggregate_id, o.content_type,
+       o.headers, o.created_at, o.payload, $3, $4, $5, $6, $7
+from settle_outbox o where o.seq = $1
+on conflict (seq) do nothing
+
+-- name: read_held_keys
+select h.lane & 15, h.aggregate_id, max(h.next_at), max(h.status = 'FAILED')
+from settle_outbox_held h where h.blocks group by 1, 2
+
+-- When the first event is due that waits for nothing but its time; $1 is the mask of shares.
+-- name: read_free_due
+select min(h.next_at) from settle_outbox_held h
+where not h.blocks and h.status = 'WAITING' and ($1 >> (h.lane & 15)) & 1
+  and not exists (select 1 from settle_outbox_held b where b.blocks and b.lane = h.lane and b.aggregate_id = h.aggregate_id
+                  and h.aggregate_id <> '')
+
+-- The columns of read_window, attempts and place.
+-- name: read_held_key
+select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+       created_at, payload, null, attempts, place
+from settle_outbox_held where blocks and lane = $1 and aggregate_id = $2 and status = 'WAITING' order by tick, seq limit $3
+
+-- name: read_held_free
+select h.seq, h.lane & 15, h.event_id, h.topic, h.event_type, h.aggregate_type, h.aggregate_id, h.content_type,
+       h.headers, h.created_at, h.payload, null, h.attempts, h.place
+from settle_outbox_held h
+where not h.blocks and h.status = 'WAITING' and h.next_at <= $1 and ($2 >> (h.lane & 15)) & 1
+  and not exists (select 1 from settle_outbox_held b where b.blocks and b.lane = h.lane and b.aggregate_id = h.aggregate_id
+                  and h.aggregate_id <> '')
+order by h.next_at, h.tick, h.seq limit $3
+
+-- name: draw_places
+update settle_identity set places_drawn = places_drawn + $1 returning places_drawn
+
+-- name: give_place
+update settle_outbox_held set place = $2 where seq = $1
+
+-- name: take_place_back
+update settle_outbox_held set place = null where seq = $1
+
+-- name: remove_held
+delete from settle_outbox_held where seq = $1
+
+-- name: note_rejection
+update settle_outbox_held
+set attempts = attempts + 1, next_at = $2, last_error = $3, blocks = $4, status = $5, place = null
+where seq = $1
+
+-- name: read_failed
+select event_id, topic, event_type, aggregate_id, attempts, last_error, created_at, next_at
+from settle_outbox_held where status = 'FAILED' order by next_at, seq limit $1
+
+-- Their attempts begin anew. Relays look for changes when they renew their lease.
+-- name: requeue_failed
+update settle_outbox_held set status = 'WAITING', attempts = 0, next_at = $1
+where status = 'FAILED' and ($2 is null or event_id = $2)
