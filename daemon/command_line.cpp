@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "daemon/nearest_name.hpp"
+#include "base/nearest_name.hpp"
 #include "daemon/option.hpp"
 #include "daemon/reference.hpp"
 

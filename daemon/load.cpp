@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/nearest_name.hpp"
+#include "base/nearest_name.hpp"
 #include "daemon/option.hpp"
 #include "daemon/toml_file.hpp"
 

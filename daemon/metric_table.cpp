@@ -44,6 +44,16 @@ constexpr std::array table{
            "Failed rounds of a background service; it goes on after a pause."},
     metric{"settle_start_time_seconds", gauge, "", "When this process started, in seconds since 1970."},
     metric{"settle_store_up", gauge, "store", "1 if the store answered this scrape, 0 if not."},
+    metric{"settle_table_relay_failed_total", counter, "table",
+           "Rows of an adopted table that were set to FAILED because the broker rejected them too often."},
+    metric{"settle_table_relay_failures_total", counter, "table, fault",
+           "Rejected messages of an adopted table (fault is message) and batches that its destination did "
+           "not take "
+           "(destination)."},
+    metric{"settle_table_relay_ownership_lost_total", counter, "table",
+           "Times that a relay of an adopted table found its part taken over by another."},
+    metric{"settle_table_relay_published_total", counter, "table",
+           "Rows of an adopted table that the broker confirmed to a relay here."},
 };
 
 }  // namespace

@@ -14,14 +14,21 @@ constexpr boost::uuids::uuid name_space = {
 
 }  // namespace
 
-event_id natural_id(const event& what) {
-  std::string parts;
-  for (const auto* part : {&what.topic, &what.aggregate_type, &what.key, &what.type})
-    parts.append(std::to_string(part->size())).append(":").append(*part);
-  const auto made = boost::uuids::name_generator_sha1(name_space)(parts);
+event_id derived_id(std::initializer_list<std::string_view> parts) {
+  std::string joined;
+  for (const auto part : parts) joined.append(std::to_string(part.size())).append(":").append(part);
+  const auto made = boost::uuids::name_generator_sha1(name_space)(joined);
   uuid::bytes_type bytes{};
   std::copy(made.begin(), made.end(), bytes.begin());
   return event_id(uuid(bytes));
+}
+
+event_id natural_id(const event& what) {
+  return derived_id({what.topic, what.aggregate_type, what.key, what.type});
+}
+
+event_id row_event_id(std::string_view database, std::string_view table, std::string_view row) {
+  return derived_id({"settle", "table", database, table, row});
 }
 
 }  // namespace settle::outbox

@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <regex>
 
+#include "base/nearest_name.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/metric_table.hpp"
 #include "daemon/metrics_text.hpp"
-#include "daemon/nearest_name.hpp"
 #include "daemon/option.hpp"
 #include "settle/publish.hpp"
 #include "settle/sqlite.hpp"

@@ -1,10 +1,10 @@
-#include "daemon/nearest_name.hpp"
+#include "base/nearest_name.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-namespace settle::daemon {
+namespace settle::inline v0 {
 
 std::size_t edit_distance(std::string_view left, std::string_view right) {
   const auto width = right.size() + 1;
@@ -37,4 +37,4 @@ std::string nearest_name(std::string_view mistyped, std::span<const std::string>
   return nearest;
 }
 
-}  // namespace settle::daemon
+}  // namespace settle::inline v0

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace settle::daemon {
+namespace settle::inline v0 {
 
 // How many letters must be inserted, removed, replaced or swapped with their neighbour.
 std::size_t edit_distance(std::string_view left, std::string_view right);
@@ -15,4 +15,4 @@ std::size_t edit_distance(std::string_view left, std::string_view right);
 // ("batch_max" for "relay.batch_max") means that candidate.
 std::string nearest_name(std::string_view mistyped, std::span<const std::string> candidates);
 
-}  // namespace settle::daemon
+}  // namespace settle::inline v0
