@@ -53,6 +53,7 @@ value as_time(std::string_view bytes) {
 value as_uuid(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text;
+  text.reserve(36);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     const auto byte = static_cast<unsigned char>(bytes[i]);

@@ -119,8 +119,8 @@ held_events::batch held_events::release(const std::map<int, cursor>& reached, co
   owned_.confirm(tx);
   const auto add = [&](result rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto share = static_cast<int>(rows[i][1].integer());
-      found.rows.push_back({rows[i][0].integer(), share, rows[i][12].integer()});
+      const auto [seq, share, unused] = window_row_of(rows[i]);
+      found.rows.push_back({seq, share, rows[i][12].integer()});
       const auto place = rows[i][13].is_null() ? std::string() : rows[i][13].text();
       if (place.empty()) without_place.push_back(found.rows.size() - 1);
       found.messages.push_back(message_of(rows, i));

@@ -1,6 +1,7 @@
 #include "outbox/store.hpp"
 
 #include "base/json.hpp"
+#include "outbox/lanes.hpp"
 
 namespace settle::outbox {
 
@@ -21,7 +22,7 @@ message message_of(result& rows, std::size_t row) {
 }
 
 window_row window_row_of(const result::row& row) {
-  return {row[0].integer(), static_cast<int>(row[1].integer()),
+  return {row[0].integer(), static_cast<int>(row[1].integer()) % share_count,
           row[11].is_null() ? std::nullopt : std::optional(row[11].time())};
 }
 

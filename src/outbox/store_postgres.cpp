@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
+#include <numeric>
 #include <optional>
 
 #include "base/sortable.hpp"
@@ -15,6 +17,15 @@ namespace {
 template <class Numbers>
 std::string array_text(const Numbers& numbers) {
   return fmt::format("{{{}}}", fmt::join(numbers, ","));
+}
+
+// The late ones and the new ones of a window come one after the other, each in order.
+std::vector<std::size_t> by_number(const result& rows) {
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto number = [&](std::size_t i) { return rows[i][0].integer(); };
+  if (!std::ranges::is_sorted(order, {}, number)) std::ranges::sort(order, {}, number);
+  return order;
 }
 
 class server_store final : public store {
@@ -37,35 +48,15 @@ class server_store final : public store {
 
   // One tick at a time, and it stays fixed while its window is paged. Every copy of an event then carries the
   // same tick, and first deliveries of a lane come in the order of their ticks and numbers, however late a
-  // commit was: consumers judge copies by it.
+  // commit was: consumers judge copies by it. While a page is being published the next one is read.
   window read(const share_group& group, const cursor&) override {
-    window found;
-    found.upto = group.from.upto > 0 ? group.from.upto : group.from.tick + 1;
-    const auto limit = static_cast<std::int64_t>(rows_per_read());
-    auto tx = db_.read();
-    if (tx.identity() != cluster_)
-      throw error(errc::store_unavailable,
-                  db_.name() + " has led to another server, or to a standby, since the last tick");
-    tx.post(queries::outbox::plan_for_reading);
-    auto rows = tx.execute(queries::outbox::read_window,
-                           {group.from.tick, found.upto, group.from.seq, group.mask, limit});
-    std::vector<std::size_t> order(rows.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto number = [&](std::size_t i) { return rows[i][0].integer(); };
-    if (!std::ranges::is_sorted(order, {}, number)) std::ranges::sort(order, {}, number);
-    const auto taken = std::min(order.size(), static_cast<std::size_t>(limit));
+    auto found = take_ahead(group);
+    if (!found) found = fetch(group, {rows_per_read(), cluster_});
     std::size_t bytes = 0;
-    for (std::size_t n = 0; n < taken; ++n) {
-      const auto i = order[n];
-      found.rows.push_back(window_row_of(rows[i]));
-      found.messages.push_back(message_of(rows, i));
-      found.messages.back().extensions["settleplace"] = sortable({found.upto, number(i)});
-      bytes += found.messages.back().payload.size();
-    }
-    if (taken > 0) average_bytes_ = std::max(bytes / taken, average_bytes_ / 2);
-    const bool full = static_cast<std::int64_t>(taken) == limit;
-    found.end = full ? cursor{group.from.tick, found.upto, found.rows.back().seq} : cursor{found.upto, 0, 0};
-    return found;
+    for (const auto& m : found->messages) bytes += m.payload.size();
+    if (!found->rows.empty()) average_bytes_ = std::max(bytes / found->rows.size(), average_bytes_ / 2);
+    if (found->end.upto > 0) read_ahead({found->end, group.mask});
+    return std::move(*found);
   }
 
   void note(transaction& tx, const progress& what) override {
@@ -145,6 +136,57 @@ class server_store final : public store {
                   fmt::format("shares {} of the outbox have another owner now", fmt::join(shares, ", ")));
   }
 
+  struct page_terms {
+    std::size_t rows_max = 0;
+    std::optional<cluster_identity> cluster;
+  };
+
+  // Also called from another thread.
+  window fetch(const share_group& group, const page_terms& terms) const {
+    const auto rows_max = terms.rows_max;
+    window found;
+    found.upto = group.from.upto > 0 ? group.from.upto : group.from.tick + 1;
+    auto tx = db_.read();
+    if (tx.identity() != terms.cluster)
+      throw error(errc::store_unavailable,
+                  db_.name() + " has led to another server, or to a standby, since the last tick");
+    tx.post(queries::outbox::plan_for_reading);
+    auto rows = tx.execute(queries::outbox::read_window, {group.from.tick, found.upto, group.from.seq,
+                                                          group.mask, static_cast<std::int64_t>(rows_max)});
+    const auto order = by_number(rows);
+    const auto taken = std::min(order.size(), rows_max);
+    found.rows.reserve(taken);
+    found.messages.reserve(taken);
+    for (std::size_t n = 0; n < taken; ++n) {
+      found.rows.push_back(window_row_of(rows[order[n]]));
+      found.messages.push_back(message_of(rows, order[n]));
+      found.messages.back().extensions["settleplace"] = sortable({found.upto, found.rows.back().seq});
+    }
+    const bool full = taken == rows_max;
+    found.end = full ? cursor{group.from.tick, found.upto, found.rows.back().seq} : cursor{found.upto, 0, 0};
+    return found;
+  }
+
+  struct page_ahead {
+    share_group of;
+    std::future<window> page;
+  };
+
+  void read_ahead(const share_group& group) {
+    const page_terms terms{rows_per_read(), cluster_};
+    ahead_ = {group, std::async(std::launch::async, [this, group, terms] { return fetch(group, terms); })};
+  }
+
+  // The page that was read ahead, if it is the one that is wanted after all.
+  std::optional<window> take_ahead(const share_group& group) {
+    if (!ahead_) return std::nullopt;
+    auto ahead = std::move(*ahead_);
+    ahead_.reset();
+    if (ahead.of == group) return ahead.page.get();
+    ahead.page.wait();
+    return std::nullopt;
+  }
+
   // Payloads are not measured beforehand: as many rows as the last ones let expect to fit.
   std::size_t rows_per_read() const {
     const auto fit = options_.batch_bytes_max / std::max<std::size_t>(average_bytes_, 1);
@@ -155,6 +197,7 @@ class server_store final : public store {
   relay_options options_;
   std::optional<cluster_identity> cluster_;  // that the last tick was taken on
   std::size_t average_bytes_ = 16 * 1024;    // the first read is careful
+  std::optional<page_ahead> ahead_;          // goes first at the end: it uses the rest
 };
 
 }  // namespace

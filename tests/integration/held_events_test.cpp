@@ -377,7 +377,7 @@ TEST_P(held_events, survive_a_failure_and_a_kill_at_every_fault_point) {
           [&] {
             db.reset();
             if (on_postgres())
-              own->run("drop schema if exists settle cascade");
+              own->forget_events();
             else
               dir.clear();
             db = open(nullptr);

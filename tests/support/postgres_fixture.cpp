@@ -85,6 +85,23 @@ scratch_database::~scratch_database() {
   }
 }
 
+void scratch_database::forget_events() const {
+  run(R"(
+    do $$
+    declare one text;
+    begin
+      for one in select c.relname from pg_class c
+                 where c.relnamespace = to_regnamespace('settle') and c.relkind in ('r', 'p')
+                   and c.relname not in ('migrations', 'identity', 'outbox_leaves') and not c.relispartition
+      loop execute format('delete from settle.%I', one);
+      end loop;
+      if to_regclass('settle.outbox_ticks') is not null then
+        insert into settle.outbox_ticks (n, snap, seq_high, xid_high, at)
+        select 0, pg_current_snapshot(), last_value, pg_current_xact_id(), 0 from settle.outbox_seq;
+      end if;
+    end $$)");
+}
+
 private_server::private_server()
     : folder_("/var/tmp/settle-private-" + std::to_string(::getpid()) + "-" +
               std::to_string(::time(nullptr))) {

@@ -22,12 +22,12 @@ where not h.blocks and h.status = 'WAITING' and ($1::integer >> (h.lane & 15)) &
 
 -- The columns of read_window, attempts and place.
 -- name: read_held_key
-select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
        created_at, payload, null, attempts, place
 from settle.outbox_held where blocks and lane = $1 and aggregate_id = $2 and status = 'WAITING' order by tick, seq limit $3
 
 -- name: read_held_free
-select h.seq, h.lane & 15, h.event_id, h.topic, h.event_type, h.aggregate_type, h.aggregate_id, h.content_type,
+select h.seq, h.lane, h.event_id, h.topic, h.event_type, h.aggregate_type, h.aggregate_id, h.content_type,
        h.headers, h.created_at, h.payload, null, h.attempts, h.place
 from settle.outbox_held h
 where not h.blocks and h.status = 'WAITING' and h.next_at <= $1 and ($2::integer >> (h.lane & 15)) & 1 = 1

@@ -42,12 +42,13 @@ select set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 
        set_config('jit', 'off', true)
 
 -- Rows that tick $2 shows and tick $1 does not, above number $3, of the shares in mask $4, at most $5. First
--- those that were under way at tick $1, all of them with numbers up to its highest; then the newer ones. Each
--- part is ordered, and they do not overlap.
+-- those that were under way at tick $1, all of them with numbers up to its highest; then the newer ones, which
+-- tick $1 cannot show. Each part is ordered, and they do not overlap. What is done for every row is kept cheap: most
+-- transactions are older than any that was under way at tick $2, and as a rule all shares are read.
 -- name: read_window
 with a as materialized (select snap, seq_high, xid_high from settle.outbox_ticks where n = $1),
      b as materialized (select snap, seq_high from settle.outbox_ticks where n = $2)
-(select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+(select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
         created_at, payload, deliver_at
  from settle.outbox
  where xid = any (array(
@@ -58,15 +59,16 @@ with a as materialized (select snap, seq_high, xid_high from settle.outbox_ticks
          from generate_series((select pg_snapshot_xmax(snap)::text::bigint from a),
                               (select xid_high::text::bigint - 1 from a)) g
          where pg_visible_in_snapshot(g::text::xid8, (select snap from b))))
-   and seq > $3::bigint and seq <= (select seq_high from a) and ($4::integer >> (lane & 15)) & 1 = 1
+   and seq > $3::bigint and seq <= (select seq_high from a)
+   and ($4::integer = 65535 or ($4::integer >> (lane & 15)) & 1 = 1)
  order by seq limit $5)
 union all
-(select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+(select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
         created_at, payload, deliver_at
  from settle.outbox
  where seq > greatest($3::bigint, (select seq_high from a)) and seq <= (select seq_high from b)
-   and pg_visible_in_snapshot(xid, (select snap from b))
-   and not pg_visible_in_snapshot(xid, (select snap from a)) and ($4::integer >> (lane & 15)) & 1 = 1
+   and (xid < (select pg_snapshot_xmin(snap) from b) or pg_visible_in_snapshot(xid, (select snap from b)))
+   and ($4::integer = 65535 or ($4::integer >> (lane & 15)) & 1 = 1)
  order by seq limit $5)
 
 -- name: read_cursors

@@ -24,7 +24,7 @@ where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
 order by seq limit $4
 
 -- name: read_window
-select seq, lane & 15, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
        created_at, payload, deliver_at
 from settle_outbox
 where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
