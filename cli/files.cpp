@@ -9,9 +9,9 @@
 #include <system_error>
 
 #include "cli/failure.hpp"
+#include "compose/service_database.hpp"
 #include "queries/cli.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
-#include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
 
 namespace settle::cli {
@@ -25,10 +25,16 @@ std::string_view noun(file_kind kind) {
 
 std::string_view option_of(file_kind kind) { return kind == file_kind::service ? "--database" : "--broker"; }
 
-[[noreturn]] void not_migrated(const std::string& path, file_kind kind) {
+[[noreturn]] void not_migrated(const std::string& name, file_kind kind) {
   throw failure(
       errc::schema_missing,
-      fmt::format("{} is not set up as a {}; run `settle migrate` with the same options", path, noun(kind)));
+      fmt::format("{} is not set up as a {}; run `settle migrate` with the same options", name, noun(kind)));
+}
+
+void require_broker_is_file(const std::string& where) {
+  if (!compose::is_postgres(where)) return;
+  throw failure(errc::invalid_argument,
+                "--broker takes a file: the embedded broker is one, also where the service is on PostgreSQL");
 }
 
 void require_file(const std::string& path, file_kind kind) {
@@ -94,10 +100,21 @@ void require_schema(database& db, file_kind kind) {
 }  // namespace
 
 std::unique_ptr<database> open_existing(const std::string& path, file_kind kind, const environment& env) {
-  require_file(path, kind);
-  require_wal_header(path, kind);
-  auto db = sqlite::open(path, {.env = env});
+  if (kind == file_kind::broker) require_broker_is_file(path);
+  if (!compose::is_postgres(path)) {
+    compose::check_database(path);
+    require_file(path, kind);
+    require_wal_header(path, kind);
+  }
+  auto db = compose::open_database(path, {.env = env});
   require_schema(*db, kind);
+  return db;
+}
+
+std::unique_ptr<database> open_for_publishing(const std::string& path) {
+  if (!compose::is_postgres(path)) return open_existing(path, file_kind::service);
+  auto db = compose::open_database(path);
+  if (!is_kind(*db, file_kind::service)) not_migrated(db->name(), file_kind::service);
   return db;
 }
 
@@ -110,7 +127,8 @@ bool same_file(const std::string& left, const std::string& right) {
 }
 
 void require_distinct(const std::string& service, const std::string& broker) {
-  if (same_file(service, broker))
+  require_broker_is_file(broker);
+  if (!compose::is_postgres(service) && same_file(service, broker))
     throw failure(
         errc::invalid_argument,
         fmt::format("{} is given as the service database and as the broker file; they are two files",

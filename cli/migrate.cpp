@@ -14,8 +14,8 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/text.hpp"
+#include "compose/service_database.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
-#include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
 
 namespace settle::cli {
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct outcome {
   std::string_view role;
-  std::string path;
+  std::string name;
   bool created = false;
   int applied = 0;  // migrations, now
   int version = 0;  // of the schema, afterwards
@@ -46,11 +46,12 @@ void make_folder(const std::string& path) {
 
 outcome bring_up_to_date(const std::string& path, file_kind kind) {
   const bool service = kind == file_kind::service;
-  outcome done{service ? "service" : "broker", path};
   std::error_code unreadable;
-  done.created = !fs::exists(path, unreadable);
-  const auto db = sqlite::open(path);
-  is_kind(*db, kind);  // refuses a broker as a service, before its tables are touched
+  const bool is_new = !compose::is_postgres(path) && !fs::exists(path, unreadable);
+  const auto db = compose::open_database(path);
+  outcome done{service ? "service" : "broker", db->name()};
+  const bool was_there = is_kind(*db, kind);  // refuses a broker as a service, before its tables are touched
+  done.created = compose::is_postgres(path) ? !was_there : is_new;
   const auto all = service ? sql::service_migrations(db->speaks())
                            : std::span<const sql::migration>(migrations::sqlite_broker);
   done.applied = sql::apply_migrations(*db, all);
@@ -67,12 +68,12 @@ std::string described(const outcome& what) {
 void print(const std::vector<outcome>& done, bool json) {
   if (!json) {
     for (const auto& one : done)
-      fmt::print("{:<8} {}: {}\n", one.role, for_terminal(one.path), described(one));
+      fmt::print("{:<8} {}: {}\n", one.role, for_terminal(one.name), described(one));
     return;
   }
   boost::json::object all;
   for (const auto& one : done)
-    all[one.role] = {{"file", safe_json_text(one.path)},
+    all[one.role] = {{"file", safe_json_text(one.name)},
                      {"created", one.created},
                      {"migrations_applied", one.applied},
                      {"schema_version", one.version}};
@@ -97,7 +98,8 @@ void add_migrate(CLI::App& to, context& shared) {
                                     "Safe to repeat, and from any number of processes at once.");
   describe_command(*command,
                    "  settle migrate\n"
-                   "  settle migrate --database shop.db      add Settle's tables to your own database");
+                   "  settle migrate --database shop.db      add Settle's tables to your own database\n"
+                   "  settle migrate --database 'host=db.internal dbname=shop user=shop'");
   command->callback([&shared] { shared.run = [&shared] { return migrate_both(shared); }; });
 }
 
