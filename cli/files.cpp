@@ -52,23 +52,23 @@ void require_file(const std::string& path, file_kind kind) {
     throw failure(errc::store_unavailable, fmt::format("cannot read {}: {}", path, failed.message()));
 }
 
+}  // namespace
+
 // Opening a file that is not in WAL mode would switch it, and a read command must leave a foreign
 // database as it is. Bytes 18 and 19 of the header say 2 in WAL mode.
-void require_wal_header(const std::string& path, file_kind kind) {
+bool is_in_wal_mode(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     throw failure(errc::store_unavailable, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   char header[20] = {};
   in.read(header, sizeof header);
   const auto got = in.gcount();
-  if (got == 0) not_migrated(path, kind);
+  if (got == 0) return false;
   constexpr std::string_view magic("SQLite format 3\0", 16);
   if (got < static_cast<std::streamsize>(sizeof header) || std::string_view(header, magic.size()) != magic)
     throw failure(errc::store_corrupt, fmt::format("{} is not a SQLite database", path));
-  if (header[18] != 2 || header[19] != 2) not_migrated(path, kind);
+  return header[18] == 2 && header[19] == 2;
 }
-
-}  // namespace
 
 bool is_kind(database& db, file_kind kind) {
   const auto found = db.read().execute(queries::cli::find_tables);
@@ -104,7 +104,7 @@ std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
   if (!compose::is_postgres(path)) {
     compose::check_database(path);
     require_file(path, kind);
-    require_wal_header(path, kind);
+    if (!is_in_wal_mode(path)) not_migrated(path, kind);
   }
   auto db = compose::open_database(path, {.env = env});
   require_schema(*db, kind);

@@ -28,6 +28,10 @@ std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
 // not read what was migrated: whether the tables are there is all that is looked at.
 std::unique_ptr<database> open_for_publishing(const std::string& path);
 
+// False if opening the file would switch it to WAL mode, so that it cannot be one of ours. Throws if it is no
+// SQLite database.
+bool is_in_wal_mode(const std::string& path);
+
 // Throws if the broker is not a file, or if one file is given as both.
 void require_distinct(const std::string& service, const std::string& broker);
 

@@ -1,4 +1,5 @@
-// settle migrate: creates or updates the service's database and the broker's file.
+// settle migrate: creates or updates the service's database and the broker's file, or prints what it would
+// run.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -7,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
@@ -16,6 +18,7 @@
 #include "cli/text.hpp"
 #include "compose/service_database.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
+#include "sql/migration_script.hpp"
 #include "sql/migrations.hpp"
 
 namespace settle::cli {
@@ -90,17 +93,74 @@ int migrate_both(const context& shared) {
   return exit_ok;
 }
 
+struct script {
+  dialect of = dialect::sqlite;
+  int applied = 0;
+};
+
+script script_for_database(const context& shared) {
+  std::error_code unreadable;
+  const bool is_file = !shared.on_postgres();
+  if (is_file && (!fs::exists(shared.service_path(), unreadable) || !is_in_wal_mode(shared.service_path())))
+    return {dialect::sqlite, 0};
+  const auto db = compose::open_database(shared.service_path());
+  is_kind(*db, file_kind::service);
+  return {db->speaks(), sql::read_migration_state(*db, sql::service_migrations(db->speaks())).applied};
+}
+
+int print_script(const context& shared, const std::string& chosen) {
+  const auto what = chosen.empty()       ? script_for_database(shared)
+                    : chosen == "sqlite" ? script{dialect::sqlite, 0}
+                                         : script{dialect::postgres, 0};
+  const auto all = sql::service_migrations(what.of);
+  const auto text = sql::migration_script(what.of, all, what.applied);
+  if (shared.json)
+    fmt::print("{}\n", boost::json::serialize(boost::json::object{
+                           {"dialect", what.of == dialect::postgres ? "postgres" : "sqlite"},
+                           {"schema_version", what.applied},
+                           {"schema_version_after", all.size()},
+                           {"script", text}}));
+  else
+    fmt::print("{}",
+               text.empty() ? "-- Nothing to do: the database has all of Settle's migrations.\n" : text);
+  return exit_ok;
+}
+
+struct migrate_arguments {
+  bool print = false;
+  std::string dialect;
+};
+
+int migrate_command(const context& shared, const migrate_arguments& wanted) {
+  if (wanted.print) return print_script(shared, wanted.dialect);
+  return migrate_both(shared);
+}
+
 }  // namespace
 
 void add_migrate(CLI::App& to, context& shared) {
   auto* command = to.add_subcommand("migrate",
                                     "Create or update the service's database and the broker's file.\n"
                                     "Safe to repeat, and from any number of processes at once.");
+  const auto wanted = std::make_shared<migrate_arguments>();
+  auto* print = command
+                    ->add_flag("--print", wanted->print,
+                               "Change nothing; print what the service's database lacks, as a script for\n"
+                               "psql or sqlite3. After it `settle migrate` finds nothing to do there")
+                    ->option_text(" ");
+  command
+      ->add_option("--dialect", wanted->dialect,
+                   "With --print: everything, for a new database of this kind, without\nlooking at one")
+      ->option_text("postgres|sqlite")
+      ->check(CLI::IsMember({"postgres", "sqlite"}))
+      ->needs(print);
   describe_command(*command,
                    "  settle migrate\n"
                    "  settle migrate --database shop.db      add Settle's tables to your own database\n"
-                   "  settle migrate --database 'host=db.internal dbname=shop user=shop'");
-  command->callback([&shared] { shared.run = [&shared] { return migrate_both(shared); }; });
+                   "  settle migrate --database 'host=db.internal dbname=shop user=shop'\n"
+                   "  settle migrate --print --dialect postgres > settle.sql");
+  command->callback(
+      [&shared, wanted] { shared.run = [&shared, wanted] { return migrate_command(shared, *wanted); }; });
 }
 
 }  // namespace settle::cli

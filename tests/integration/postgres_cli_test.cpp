@@ -11,6 +11,7 @@
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/verify.hpp"
+#include "sql/migrations.hpp"
 #include "support/daemon_process.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
@@ -227,6 +228,39 @@ TEST_F(postgres_cli, status_says_when_the_server_is_not_the_one_that_the_outbox_
   EXPECT_TRUE(settle_json({"status"}).at_pointer("/service/outbox/cluster_changed").as_bool());
   const auto status = settle({"status"});
   EXPECT_NE(status.out.find("! this is not the server"), std::string::npos) << status.out;
+}
+
+// Proves O12
+TEST_F(postgres_cli, prints_a_script_after_which_there_is_nothing_to_migrate) {
+  const auto script = settle({"migrate", "--print"});
+  ASSERT_EQ(script.code, 0) << script.err;
+  EXPECT_EQ(own->run("select count(*) from pg_namespace where nspname = 'settle'"), "0") << "it only printed";
+  EXPECT_EQ(script.out, call({"migrate", "--print", "--dialect", "postgres"}).out);
+  own->run(script.out);
+  EXPECT_EQ(settle_json({"migrate"}).at_pointer("/service/migrations_applied").as_int64(), 0);
+  EXPECT_TRUE(settle({"migrate", "--print"}).out.starts_with("-- Nothing to do"));
+  EXPECT_EQ(settle({"publish", "orders", "order.placed"}).code, 0);
+  EXPECT_EQ(settle({"relay", "--once"}).out, "published 1 event\n");
+}
+
+TEST_F(postgres_cli, prints_only_what_the_database_lacks) {
+  const auto all = sql::service_migrations(dialect::postgres);
+  sql::apply_migrations(*open(), all.first(2));
+  const auto script = settle_json({"migrate", "--print"});
+  EXPECT_EQ(script.at("schema_version").as_int64(), 2);
+  const std::string text(script.at("script").as_string());
+  EXPECT_EQ(text.find("create table settle.outbox "), std::string::npos);
+  own->run(text);
+  EXPECT_EQ(settle_json({"migrate"}).at_pointer("/service/migrations_applied").as_int64(), 0);
+}
+
+TEST_F(postgres_cli, the_script_leaves_nothing_behind_unless_all_of_it_has_run) {
+  const auto script = call({"migrate", "--print", "--dialect", "postgres"}).out;
+  own->run(script.substr(0, script.rfind("commit;")));  // the connection ends here
+  EXPECT_EQ(own->run("select count(*) from pg_namespace where nspname = 'settle'"), "0");
+  own->run(script);
+  EXPECT_THROW(own->run(script), std::runtime_error) << "it is for a database that has nothing yet";
+  EXPECT_EQ(own->run("select count(*) from settle.identity"), "1");
 }
 
 }  // namespace
