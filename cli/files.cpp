@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "cli/failure.hpp"
-#include "compose/service_database.hpp"
 #include "queries/cli.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "sql/migrations.hpp"
@@ -99,14 +98,15 @@ void require_schema(database& db, file_kind kind) {
 
 }  // namespace
 
-std::unique_ptr<database> open_existing(const std::string& path, file_kind kind, const environment& env) {
+std::unique_ptr<database> open_existing(const std::string& path, file_kind kind, const environment& env,
+                                        duration statement_timeout) {
   if (kind == file_kind::broker) require_broker_is_file(path);
   if (!compose::is_postgres(path)) {
     compose::check_database(path);
     require_file(path, kind);
     if (!is_in_wal_mode(path)) not_migrated(path, kind);
   }
-  auto db = compose::open_database(path, {.env = env});
+  auto db = compose::open_database(path, {.env = env, .statement_timeout = statement_timeout});
   require_schema(*db, kind);
   return db;
 }

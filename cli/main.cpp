@@ -79,6 +79,7 @@ int parse_and_run(int argc, char** argv) {
   program.require_subcommand(1);
   add_backup(program, shared);
   add_migrate(program, shared);
+  add_outbox(program, shared);
   add_publish(program, shared);
   add_relay(program, shared);
   add_restore(program, shared);

@@ -231,6 +231,30 @@ TEST_F(postgres_cli, status_says_when_the_server_is_not_the_one_that_the_outbox_
 }
 
 // Proves O12
+TEST_F(postgres_cli, rebases_an_outbox_and_relays_go_on) {
+  migrate_both();
+  const auto db = open();
+  emit(*db, "before");
+  ASSERT_EQ(settle({"relay", "--once"}).out, "published 1 event\n");
+  emit(*db, "waiting", 2);
+  own->run("update settle.identity set timeline = timeline + 1");
+  const auto stopped = settle({"relay", "--once"});
+  EXPECT_EQ(stopped.code, 2);
+  EXPECT_NE(stopped.err.find("cluster_changed"), std::string::npos) << stopped.err;
+  const auto explained = settle({"outbox", "rebase"});
+  EXPECT_EQ(explained.code, 2);
+  EXPECT_NE(explained.err.find("--yes"), std::string::npos) << explained.err;
+  EXPECT_EQ(own->run("select generation from settle.identity"), "1") << "it only explained";
+  const auto done = settle({"outbox", "rebase", "--yes"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_NE(done.out.find("; 2 events are to be published"), std::string::npos) << done.out;
+  EXPECT_EQ(pending(), 2);
+  EXPECT_EQ(settle({"relay", "--once"}).out, "published 2 events\n");
+  EXPECT_EQ(settle_json({"outbox", "rebase", "--yes"}).at("pending").as_int64(), 0);
+  EXPECT_EQ(call({"outbox", "rebase", "--yes"}).code, 2) << "a file needs none";
+}
+
+// Proves O12
 TEST_F(postgres_cli, prints_a_script_after_which_there_is_nothing_to_migrate) {
   const auto script = settle({"migrate", "--print"});
   ASSERT_EQ(script.code, 0) << script.err;

@@ -16,6 +16,9 @@ select system_identifier, timeline from settle.identity
 -- name: read_database_id
 select database_id from settle.identity
 
+-- name: rebase_outbox
+select settle.rebase_outbox()
+
 -- Everything committed so far has a number up to here. How many of the numbers were used nobody knows: a
 -- transaction that rolled back has drawn some, too.
 -- name: read_outbox_total
