@@ -44,7 +44,17 @@ void make_fresh_folder(const std::string& path) {
   make_folder(path);
 }
 
+void refuse_server(const context& shared) {
+  if (!shared.on_postgres()) return;
+  throw failure(
+      errc::invalid_argument,
+      "backup and restore are for files; on PostgreSQL use pg_dump, pg_basebackup or what else your "
+      "server is backed up with. After a restore into another cluster or to a point in time run "
+      "`settle outbox rebase`, so that relays go on (docs/errors/cluster_changed.md)");
+}
+
 int backup(const context& shared, const backup_arguments& wanted) {
+  refuse_server(shared);
   require_ready(shared.service_path(), file_kind::service);
   require_ready(shared.broker_path(), file_kind::broker);
   make_fresh_folder(wanted.folder);
@@ -70,6 +80,7 @@ std::string fresh_part(const std::string& target) {
 }
 
 int restore(const context& shared, const backup_arguments& wanted) {
+  refuse_server(shared);
   const auto broker = wanted.folder + "/" + broker_copy;
   const auto service = wanted.folder + "/" + service_copy;
   require_ready(service, file_kind::service);
@@ -116,7 +127,8 @@ void add_backup(CLI::App& to, context& shared) {
   auto* command =
       to.add_subcommand("backup",
                         "Copy the service's database and the broker's file while they are in use.\n"
-                        "The copies are consistent with each other: see `settle restore`.");
+                        "The copies are consistent with each other: see `settle restore`.\n"
+                        "For files; PostgreSQL has its own tools, pg_dump among them.");
   add(*command, shared, "A new or empty folder for the copies", "  settle backup /backups/monday", backup);
 }
 

@@ -11,6 +11,7 @@ struct context;
 
 void add_backup(CLI::App& to, context& shared);
 void add_migrate(CLI::App& to, context& shared);
+void add_outbox(CLI::App& to, context& shared);
 void add_publish(CLI::App& to, context& shared);
 void add_relay(CLI::App& to, context& shared);
 void add_restore(CLI::App& to, context& shared);

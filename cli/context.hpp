@@ -1,8 +1,10 @@
-// What every command shares: the global options and the files that they name.
+// What every command shares: the global options and the stores that they name.
 #pragma once
 
 #include <functional>
 #include <string>
+
+#include "compose/service_database.hpp"
 
 namespace settle::cli {
 
@@ -16,7 +18,9 @@ struct context {
   // option is known. Returns the exit code.
   std::function<int()> run;
 
+  // A file, or a connection string, which may hold a password: print database::name() instead.
   std::string service_path() const { return database.empty() ? data + "/settle.db" : database; }
+  bool on_postgres() const { return compose::is_postgres(service_path()); }
   std::string broker_path() const { return broker.empty() ? data + "/broker.db" : broker; }
 };
 

@@ -11,7 +11,6 @@
 #include "cli/failure.hpp"
 #include "queries/cli.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
-#include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
 
 namespace settle::cli {
@@ -25,10 +24,16 @@ std::string_view noun(file_kind kind) {
 
 std::string_view option_of(file_kind kind) { return kind == file_kind::service ? "--database" : "--broker"; }
 
-[[noreturn]] void not_migrated(const std::string& path, file_kind kind) {
+[[noreturn]] void not_migrated(const std::string& name, file_kind kind) {
   throw failure(
       errc::schema_missing,
-      fmt::format("{} is not set up as a {}; run `settle migrate` with the same options", path, noun(kind)));
+      fmt::format("{} is not set up as a {}; run `settle migrate` with the same options", name, noun(kind)));
+}
+
+void require_broker_is_file(const std::string& where) {
+  if (!compose::is_postgres(where)) return;
+  throw failure(errc::invalid_argument,
+                "--broker takes a file: the embedded broker is one, also where the service is on PostgreSQL");
 }
 
 void require_file(const std::string& path, file_kind kind) {
@@ -46,23 +51,23 @@ void require_file(const std::string& path, file_kind kind) {
     throw failure(errc::store_unavailable, fmt::format("cannot read {}: {}", path, failed.message()));
 }
 
+}  // namespace
+
 // Opening a file that is not in WAL mode would switch it, and a read command must leave a foreign
 // database as it is. Bytes 18 and 19 of the header say 2 in WAL mode.
-void require_wal_header(const std::string& path, file_kind kind) {
+bool is_in_wal_mode(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     throw failure(errc::store_unavailable, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   char header[20] = {};
   in.read(header, sizeof header);
   const auto got = in.gcount();
-  if (got == 0) not_migrated(path, kind);
+  if (got == 0) return false;
   constexpr std::string_view magic("SQLite format 3\0", 16);
   if (got < static_cast<std::streamsize>(sizeof header) || std::string_view(header, magic.size()) != magic)
     throw failure(errc::store_corrupt, fmt::format("{} is not a SQLite database", path));
-  if (header[18] != 2 || header[19] != 2) not_migrated(path, kind);
+  return header[18] == 2 && header[19] == 2;
 }
-
-}  // namespace
 
 bool is_kind(database& db, file_kind kind) {
   const auto found = db.read().execute(queries::cli::find_tables);
@@ -93,11 +98,23 @@ void require_schema(database& db, file_kind kind) {
 
 }  // namespace
 
-std::unique_ptr<database> open_existing(const std::string& path, file_kind kind, const environment& env) {
-  require_file(path, kind);
-  require_wal_header(path, kind);
-  auto db = sqlite::open(path, {.env = env});
+std::unique_ptr<database> open_existing(const std::string& path, file_kind kind, const environment& env,
+                                        duration statement_timeout) {
+  if (kind == file_kind::broker) require_broker_is_file(path);
+  if (!compose::is_postgres(path)) {
+    compose::check_database(path);
+    require_file(path, kind);
+    if (!is_in_wal_mode(path)) not_migrated(path, kind);
+  }
+  auto db = compose::open_database(path, {.env = env, .statement_timeout = statement_timeout});
   require_schema(*db, kind);
+  return db;
+}
+
+std::unique_ptr<database> open_for_publishing(const std::string& path) {
+  if (!compose::is_postgres(path)) return open_existing(path, file_kind::service);
+  auto db = compose::open_database(path);
+  if (!is_kind(*db, file_kind::service)) not_migrated(db->name(), file_kind::service);
   return db;
 }
 
@@ -110,7 +127,8 @@ bool same_file(const std::string& left, const std::string& right) {
 }
 
 void require_distinct(const std::string& service, const std::string& broker) {
-  if (same_file(service, broker))
+  require_broker_is_file(broker);
+  if (!compose::is_postgres(service) && same_file(service, broker))
     throw failure(
         errc::invalid_argument,
         fmt::format("{} is given as the service database and as the broker file; they are two files",

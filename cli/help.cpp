@@ -19,6 +19,7 @@ constexpr const char* examples_and_codes = R"(Examples:
   settle tail orders --follow    watch a topic
   settle status                  is anything stuck?
   settle verify --service orders.db --service warehouse.db --broker broker.db
+  settle status --database postgresql://shop@db.internal/shop
 
 Options above may stand before or after the command; `settle COMMAND --help` shows its own.
 
@@ -69,7 +70,7 @@ void describe_command(CLI::App& command, const char* examples) {
   command.group("Commands");
   command.footer(
       std::string("Examples:\n") + examples +
-      "\n\nGlobal options: --data DIR, --database FILE, --broker FILE, --json; see `settle --help`.");
+      "\n\nGlobal options: --data DIR, --database DB, --broker FILE, --json; see `settle --help`.");
   command.get_help_ptr()->description("Show this help and exit");
 }
 

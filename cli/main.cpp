@@ -22,8 +22,14 @@ void add_global_options(CLI::App& program, context& shared) {
                   "Folder of settle.db (the service) and broker.db.\nDefault: $SETTLE_DATA, else settle-data")
       ->envname("SETTLE_DATA")
       ->option_text("DIR");
-  program.add_option("--database", shared.database, "The service's database, instead of DIR/settle.db")
-      ->option_text("FILE");
+  program
+      .add_option("--database", shared.database,
+                  "The service's database, instead of DIR/settle.db: a file, or a PostgreSQL as\n"
+                  "postgresql://… or in libpq's keywords, 'host=… dbname=… user=…'. A text that begins\n"
+                  "with a lower-case word and = is taken for the latter; write ./a=b.db for a file.\n"
+                  "Passwords are better in ~/.pgpass or PGPASSWORD. Default: $SETTLE_DATABASE")
+      ->envname("SETTLE_DATABASE")
+      ->option_text("DB");
   program.add_option("--broker", shared.broker, "The embedded broker's file, instead of DIR/broker.db")
       ->option_text("FILE");
   program.add_flag("--json", shared.json, "Print JSON for machines; errors too")->option_text(" ");
@@ -73,6 +79,7 @@ int parse_and_run(int argc, char** argv) {
   program.require_subcommand(1);
   add_backup(program, shared);
   add_migrate(program, shared);
+  add_outbox(program, shared);
   add_publish(program, shared);
   add_relay(program, shared);
   add_restore(program, shared);

@@ -1,4 +1,5 @@
-// settle migrate: creates or updates the service's database and the broker's file.
+// settle migrate: creates or updates the service's database and the broker's file, or prints what it would
+// run.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -7,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
@@ -14,8 +16,9 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/text.hpp"
+#include "compose/service_database.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
-#include "settle/sqlite.hpp"
+#include "sql/migration_script.hpp"
 #include "sql/migrations.hpp"
 
 namespace settle::cli {
@@ -25,7 +28,7 @@ namespace fs = std::filesystem;
 
 struct outcome {
   std::string_view role;
-  std::string path;
+  std::string name;
   bool created = false;
   int applied = 0;  // migrations, now
   int version = 0;  // of the schema, afterwards
@@ -46,11 +49,12 @@ void make_folder(const std::string& path) {
 
 outcome bring_up_to_date(const std::string& path, file_kind kind) {
   const bool service = kind == file_kind::service;
-  outcome done{service ? "service" : "broker", path};
   std::error_code unreadable;
-  done.created = !fs::exists(path, unreadable);
-  const auto db = sqlite::open(path);
-  is_kind(*db, kind);  // refuses a broker as a service, before its tables are touched
+  const bool is_new = !compose::is_postgres(path) && !fs::exists(path, unreadable);
+  const auto db = compose::open_database(path);
+  outcome done{service ? "service" : "broker", db->name()};
+  const bool was_there = is_kind(*db, kind);  // refuses a broker as a service, before its tables are touched
+  done.created = compose::is_postgres(path) ? !was_there : is_new;
   const auto all = service ? sql::service_migrations(db->speaks())
                            : std::span<const sql::migration>(migrations::sqlite_broker);
   done.applied = sql::apply_migrations(*db, all);
@@ -67,12 +71,12 @@ std::string described(const outcome& what) {
 void print(const std::vector<outcome>& done, bool json) {
   if (!json) {
     for (const auto& one : done)
-      fmt::print("{:<8} {}: {}\n", one.role, for_terminal(one.path), described(one));
+      fmt::print("{:<8} {}: {}\n", one.role, for_terminal(one.name), described(one));
     return;
   }
   boost::json::object all;
   for (const auto& one : done)
-    all[one.role] = {{"file", safe_json_text(one.path)},
+    all[one.role] = {{"file", safe_json_text(one.name)},
                      {"created", one.created},
                      {"migrations_applied", one.applied},
                      {"schema_version", one.version}};
@@ -89,16 +93,74 @@ int migrate_both(const context& shared) {
   return exit_ok;
 }
 
+struct script {
+  dialect of = dialect::sqlite;
+  int applied = 0;
+};
+
+script script_for_database(const context& shared) {
+  std::error_code unreadable;
+  const bool is_file = !shared.on_postgres();
+  if (is_file && (!fs::exists(shared.service_path(), unreadable) || !is_in_wal_mode(shared.service_path())))
+    return {dialect::sqlite, 0};
+  const auto db = compose::open_database(shared.service_path());
+  is_kind(*db, file_kind::service);
+  return {db->speaks(), sql::read_migration_state(*db, sql::service_migrations(db->speaks())).applied};
+}
+
+int print_script(const context& shared, const std::string& chosen) {
+  const auto what = chosen.empty()       ? script_for_database(shared)
+                    : chosen == "sqlite" ? script{dialect::sqlite, 0}
+                                         : script{dialect::postgres, 0};
+  const auto all = sql::service_migrations(what.of);
+  const auto text = sql::migration_script(what.of, all, what.applied);
+  if (shared.json)
+    fmt::print("{}\n", boost::json::serialize(boost::json::object{
+                           {"dialect", what.of == dialect::postgres ? "postgres" : "sqlite"},
+                           {"schema_version", what.applied},
+                           {"schema_version_after", all.size()},
+                           {"script", text}}));
+  else
+    fmt::print("{}",
+               text.empty() ? "-- Nothing to do: the database has all of Settle's migrations.\n" : text);
+  return exit_ok;
+}
+
+struct migrate_arguments {
+  bool print = false;
+  std::string dialect;
+};
+
+int migrate_command(const context& shared, const migrate_arguments& wanted) {
+  if (wanted.print) return print_script(shared, wanted.dialect);
+  return migrate_both(shared);
+}
+
 }  // namespace
 
 void add_migrate(CLI::App& to, context& shared) {
   auto* command = to.add_subcommand("migrate",
                                     "Create or update the service's database and the broker's file.\n"
                                     "Safe to repeat, and from any number of processes at once.");
+  const auto wanted = std::make_shared<migrate_arguments>();
+  auto* print = command
+                    ->add_flag("--print", wanted->print,
+                               "Change nothing; print what the service's database lacks, as a script for\n"
+                               "psql or sqlite3. After it `settle migrate` finds nothing to do there")
+                    ->option_text(" ");
+  command
+      ->add_option("--dialect", wanted->dialect,
+                   "With --print: everything, for a new database of this kind, without\nlooking at one")
+      ->option_text("postgres|sqlite")
+      ->check(CLI::IsMember({"postgres", "sqlite"}))
+      ->needs(print);
   describe_command(*command,
                    "  settle migrate\n"
-                   "  settle migrate --database shop.db      add Settle's tables to your own database");
-  command->callback([&shared] { shared.run = [&shared] { return migrate_both(shared); }; });
+                   "  settle migrate --database shop.db      add Settle's tables to your own database\n"
+                   "  settle migrate --database 'host=db.internal dbname=shop user=shop'\n"
+                   "  settle migrate --print --dialect postgres > settle.sql");
+  command->callback(
+      [&shared, wanted] { shared.run = [&shared, wanted] { return migrate_command(shared, *wanted); }; });
 }
 
 }  // namespace settle::cli

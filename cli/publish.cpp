@@ -79,7 +79,7 @@ int publish_one(const context& shared, publish_arguments arguments) {
   what.headers = parse_headers(arguments.headers);
   if (!arguments.payload_file.empty()) what.payload = read_payload(arguments.payload_file);
   const auto id = choose_id(arguments.id, environment{});
-  const auto db = open_existing(shared.service_path(), file_kind::service);
+  const auto db = open_for_publishing(shared.service_path());
   try {
     auto tx = db->begin();
     publish(tx, what, {.id = id});

@@ -108,10 +108,11 @@ int relay_once(const context& shared, talking_relay& quiet, database& outbox, co
   return exit_ok;
 }
 
-int relay_until_stopped(const context& shared, talking_relay& talking, const stop_signals& signals) {
+int relay_until_stopped(const context& shared, talking_relay& talking, const database& outbox,
+                        const stop_signals& signals) {
   if (!shared.json) {
-    fmt::print("relaying {} to {}; Ctrl-C stops after the batch under way\n",
-               for_terminal(shared.service_path()), for_terminal(shared.broker_path()));
+    fmt::print("relaying {} to {}; Ctrl-C stops after the batch under way\n", for_terminal(outbox.name()),
+               for_terminal(shared.broker_path()));
     std::fflush(stdout);
   }
   settle::run(talking, signals.stop(), signals.cancel());
@@ -136,7 +137,8 @@ int relay_command(const context& shared, bool once) {
   relay inner(*outbox, broker->publishing());
   using voice = talking_relay::voice;
   talking_relay talking(inner, counters, once ? voice::quiet : shared.json ? voice::json : voice::text);
-  return once ? relay_once(shared, talking, *outbox, signals) : relay_until_stopped(shared, talking, signals);
+  return once ? relay_once(shared, talking, *outbox, signals)
+              : relay_until_stopped(shared, talking, *outbox, signals);
 }
 
 }  // namespace

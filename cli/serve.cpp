@@ -35,9 +35,11 @@ void become(const std::string& program, std::vector<std::string> arguments) {
 }
 
 int serve_command(const context& shared, bool data_given, const std::vector<std::string>& rest) {
-  if (!shared.database.empty() || !shared.broker.empty())
+  if (!shared.broker.empty())
     throw failure(errc::invalid_argument,
-                  "serve takes the folder of both files with --data, not --database or --broker");
+                  "serve takes the folder of the broker's file with --data, not --broker");
+  // Not as an argument: everybody on this machine can read those, and there may be a password in it.
+  if (!shared.database.empty()) ::setenv("SETTLE_DATABASE", shared.database.c_str(), 1);
   std::vector<std::string> arguments{"settled"};
   if (data_given) arguments.insert(arguments.end(), {"--data", shared.data});
   arguments.insert(arguments.end(), rest.begin(), rest.end());

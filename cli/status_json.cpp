@@ -21,10 +21,14 @@ json::object service_object(const service_status& of) {
     consumers.push_back({{"consumer", safe_json_text(one.consumer)}, {"dedup_records", one.records}});
   json::value oldest;
   if (of.oldest_pending_age) oldest = std::chrono::duration<double>(*of.oldest_pending_age).count();
+  json::value published;
+  if (of.published) published = *of.published;
   return {{"file", safe_json_text(of.file)},
+          {"dialect", of.speaks == dialect::postgres ? "postgres" : "sqlite"},
           {"outbox",
            {{"pending", of.pending},
-            {"published", of.published},
+            {"published", published},
+            {"cluster_changed", of.cluster_changed},
             {"oldest_pending_age_seconds", oldest},
             {"blocked_shares", blocked}}},
           {"relays", {{"alive", of.relays_alive}, {"shares_owned", of.shares_owned}}},

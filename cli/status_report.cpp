@@ -16,6 +16,7 @@ struct waiting_events {
 
 // By share.
 std::map<std::int64_t, waiting_events> read_waiting(transaction& tx, std::int64_t upto) {
+  tx.execute(queries::cli::plan_for_reading);
   const auto rows = tx.execute(queries::cli::read_outbox_waiting, {upto});
   std::map<std::int64_t, waiting_events> found;
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -25,12 +26,22 @@ std::map<std::int64_t, waiting_events> read_waiting(transaction& tx, std::int64_
 
 struct numbers {
   std::int64_t highest = 0;
-  std::int64_t skipped = 0;
+  std::optional<std::int64_t> skipped;
 };
 
 numbers numbers_of(transaction& tx) {
   const auto row = tx.execute(queries::cli::read_outbox_total);
-  return {row[0][0].integer(), row[0][1].integer()};
+  numbers used{row[0][0].integer(), std::nullopt};
+  if (!row[0][1].is_null()) used.skipped = row[0][1].integer();
+  return used;
+}
+
+// As the relay sees it: see errc::cluster_changed.
+bool is_another_cluster(transaction& tx) {
+  const auto here = tx.identity();
+  const auto known = tx.execute(queries::cli::read_cluster);
+  if (!here || known[0][0].is_null()) return false;
+  return here->system_identifier != known[0][0].integer() || here->timeline != known[0][1].integer();
 }
 
 // A share whose events have all gone is not blocked, whatever it failed at before.
@@ -53,6 +64,8 @@ service_status read_service_status(database& service) {
   const auto now = service.env().now();
   service_status status;
   status.file = service.name();
+  status.speaks = service.speaks();
+  status.cluster_changed = is_another_cluster(tx);
   const auto used = numbers_of(tx);
   const auto waiting = read_waiting(tx, used.highest);
   for (const auto& [share, events] : waiting) {
@@ -60,7 +73,7 @@ service_status read_service_status(database& service) {
     status.oldest_pending_age =
         std::max(status.oldest_pending_age.value_or(duration::zero()), now - events.oldest);
   }
-  status.published = used.highest - used.skipped - status.pending;
+  if (used.skipped) status.published = used.highest - *used.skipped - status.pending;
   status.blocked = blocked_of(tx, waiting);
   const auto relays = tx.execute(queries::cli::count_relays, {now});
   status.relays_alive = relays[0][0].integer();

@@ -1,4 +1,4 @@
-// What `settle status` shows, read in one snapshot per file.
+// What `settle status` shows, read in one snapshot per store.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,12 @@ struct dedup_count {
 };
 
 struct service_status {
-  std::string file;
+  std::string file;  // or the server's name
+  dialect speaks = dialect::sqlite;
   std::int64_t pending = 0;
-  std::int64_t published = 0;
+  std::optional<std::int64_t>
+      published;                 // a server does not count them: numbers that were rolled back are gone
+  bool cluster_changed = false;  // then nobody can tell what is pending
   std::optional<duration> oldest_pending_age;
   std::vector<blocked_share> blocked;
   std::int64_t relays_alive = 0;

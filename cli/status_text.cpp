@@ -15,8 +15,9 @@ std::string service_text(const service_status& of) {
   auto out = fmt::format("Service  {}\n", for_terminal(of.file));
   const auto since =
       of.oldest_pending_age ? fmt::format(" (oldest for {})", age(*of.oldest_pending_age)) : std::string();
-  out += fmt::format("  outbox   {} pending{}, {} published\n", grouped(of.pending), since,
-                     grouped(of.published));
+  out += fmt::format("  outbox   {} pending{}", grouped(of.pending), since);
+  if (of.published) out += fmt::format(", {} published", grouped(*of.published));
+  out += '\n';
   out += fmt::format("  relays   {} alive", of.relays_alive);
   if (of.relays_alive > 0)
     out += fmt::format(", owning {} of the {} shares of keys", of.shares_owned, outbox::share_count);
@@ -46,6 +47,11 @@ std::string broker_text(const broker_status& of) {
 
 std::string attention_text(const service_status& service, const broker_status& broker) {
   std::string out;
+  if (service.cluster_changed)
+    out +=
+        "! this is not the server that the outbox was written on (cluster_changed): relays have stopped, "
+        "and\n"
+        "  what is pending cannot be told; see `settle outbox rebase --help`\n";
   for (const auto& one : service.blocked)
     out +=
         fmt::format("! share {} is blocked, {} waiting, {}: {}\n", one.share, counted(one.waiting, "event"),

@@ -15,6 +15,7 @@
 #include "cli/help.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
+#include "queries/cli.hpp"
 
 namespace settle::cli {
 namespace {
@@ -26,12 +27,24 @@ struct verify_arguments {
   std::int64_t examples = 10;
 };
 
-// A file that is named twice would count every effect twice and accuse an innocent system.
-std::vector<std::string> without_repeats(const std::vector<std::string>& paths) {
-  std::vector<std::string> unique;
-  for (const auto& path : paths)
-    if (std::ranges::none_of(unique, [&](const auto& known) { return same_file(known, path); }))
-      unique.push_back(path);
+// A database that is named twice would count every effect twice and accuse an innocent system. Servers have
+// many names, so they are asked who they are.
+bool same_database(database& left, database& right) {
+  if (left.speaks() != right.speaks()) return false;
+  if (left.speaks() == dialect::sqlite) return same_file(left.name(), right.name());
+  const auto id_of = [](database& of) {
+    return of.read().execute(queries::cli::read_database_id)[0][0].text();
+  };
+  return id_of(left) == id_of(right);
+}
+
+std::vector<std::unique_ptr<database>> open_services(const std::vector<std::string>& paths) {
+  std::vector<std::unique_ptr<database>> unique;
+  for (const auto& path : paths) {
+    auto one = open_existing(path, file_kind::service);
+    if (std::ranges::none_of(unique, [&](const auto& known) { return same_database(*known, *one); }))
+      unique.push_back(std::move(one));
+  }
   return unique;
 }
 
@@ -121,14 +134,10 @@ std::string report_json(const verify_report& of) {
 }
 
 int verify_command(const context& shared, const verify_arguments& wanted) {
-  const auto paths =
-      without_repeats(wanted.services.empty() ? std::vector{shared.service_path()} : wanted.services);
-  std::vector<std::unique_ptr<database>> services;
+  const auto services =
+      open_services(wanted.services.empty() ? std::vector{shared.service_path()} : wanted.services);
   verify_input input;
-  for (const auto& path : paths) {
-    services.push_back(open_existing(path, file_kind::service));
-    input.services.push_back(services.back().get());
-  }
+  for (const auto& one : services) input.services.push_back(one.get());
   const auto broker = open_existing(shared.broker_path(), file_kind::broker);
   input.broker = broker.get();
   input.examples_max = static_cast<std::size_t>(wanted.examples);
@@ -152,7 +161,7 @@ void add_verify(CLI::App& to, context& shared) {
       ->add_option("--service", wanted->services,
                    "A database with an outbox or an effect log; may be repeated.\nDefault: the one of --data "
                    "or --database")
-      ->option_text("FILE")
+      ->option_text("DB")
       ->allow_extra_args(false);
   command
       ->add_option("--examples", wanted->examples,

@@ -5,10 +5,12 @@
 
 #include <boost/json.hpp>
 
+#include "compose/service_database.hpp"
 #include "daemon/gauges.hpp"
 #include "daemon/metrics_text.hpp"
 #include "daemon/notify.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
+#include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
 
@@ -40,6 +42,10 @@ relay_options relay_options_of(const configuration& config) {
   return options;
 }
 
+std::string service_of(const configuration& config) {
+  return config.database.empty() ? config.data + "/settle.db" : config.database;
+}
+
 std::string milliseconds_of(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
 }  // namespace
@@ -53,6 +59,7 @@ app::app(const configuration& config, log_sink& log)
             {{"version", SETTLE_VERSION},
              {"pid", std::to_string(::getpid())},
              {"data", config_.data},
+             {"database", compose::without_secrets(service_of(config_))},
              {"listen", to_text(at)}});
   if (!at.is_loopback)
     log.write(log_level::warning, "listening_beyond_loopback",
@@ -68,14 +75,56 @@ std::vector<http_route> app::routes() {
 }
 
 void app::open_stores() {
-  sqlite::options of_file;
-  of_file.env = env_;
-  of_file.busy_timeout = config_.busy_timeout;
-  service_ = sqlite::open(config_.data + "/settle.db", of_file);
-  const int applied = migrate(*service_);
-  if (applied > 0)
-    env_.log->write(log_level::info, "migrated",
-                    {{"database", service_->name()}, {"migrations", std::to_string(applied)}});
+  open_service();
+  const bool prepared = is_prepared();
+  open_broker();
+  relay_ = std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_));
+  prepared_ = std::make_unique<prepared_service>(
+      *relay_, prepared ? std::function<void()>() : [this] { prepare_schema(); });
+  watched_ = std::make_unique<watched_service>(*prepared_, [this] { announce_ready(); });
+  opened_ = true;
+}
+
+void app::open_service() {
+  compose::database_options with;
+  with.env = env_;
+  with.busy_timeout = config_.busy_timeout;
+  service_ = compose::open_database(service_of(config_), with);
+  with.connect_timeout = std::min(with.connect_timeout, config_.http_timeout);
+  with.statement_timeout = std::min(with.statement_timeout, config_.http_timeout);
+  service_view_ = compose::open_database(service_of(config_), with);
+}
+
+void app::prepare_schema() {
+  if (config_.migrate) {
+    const int applied = migrate(*service_);
+    if (applied > 0)
+      env_.log->write(log_level::info, "migrated",
+                      {{"database", service_->name()}, {"migrations", std::to_string(applied)}});
+    return;
+  }
+  const auto state = sql::read_migration_state(*service_, sql::service_migrations(service_->speaks()));
+  if (state.applied < state.known)
+    throw error(errc::schema_missing,
+                fmt::format("{} is at schema version {}, this build needs {}, and migrate = false: run what "
+                            "`settle migrate --print` prints for it",
+                            service_->name(), state.applied, state.known));
+}
+
+// A file that cannot be had is a mistake of the start, a server that is away is not.
+bool app::is_prepared() try {
+  prepare_schema();
+  return true;
+} catch (const error& e) {
+  if (service_->speaks() == dialect::sqlite || !e.retryable()) throw;
+  env_.log->write(log_level::warning, "database_away",
+                  {{"database", service_->name()},
+                   {"error", e.what()},
+                   {"advice", "not ready until it answers; it is tried again and again"}});
+  return false;
+}
+
+void app::open_broker() {
   sqlite::broker_options of_broker;
   of_broker.env = env_;
   of_broker.busy_timeout = config_.busy_timeout;
@@ -84,10 +133,10 @@ void app::open_stores() {
   of_broker.keep = config_.broker_keep;
   of_broker.bytes_max = config_.broker_bytes_max;
   broker_ = sqlite::open_broker(config_.data + "/broker.db", of_broker);
+  sqlite::options of_file;
+  of_file.env = env_;
+  of_file.busy_timeout = config_.busy_timeout;
   broker_file_ = sqlite::open(config_.data + "/broker.db", of_file);
-  relay_ = std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_));
-  watched_ = std::make_unique<watched_service>(*relay_, [this] { announce_ready(); });
-  opened_ = true;
 }
 
 void app::start_relay() { loop_ = std::make_unique<background>(*watched_); }
@@ -132,7 +181,7 @@ std::vector<std::string> app::reasons_not_ready() {
   if (stopping_) reasons.emplace_back("the daemon is stopping");
   const auto silence_max = config_.relay_lease_ttl + config_.relay_idle_poll + config_.busy_timeout;
   if (const auto trouble = watched_->trouble(silence_max)) reasons.push_back(*trouble);
-  if (auto why = unanswered_by(*service_, false); !why.empty()) reasons.push_back(std::move(why));
+  if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
   return reasons;
 }
@@ -159,7 +208,7 @@ http_response app::metrics_page() {
     }
     gauges[series_of("settle_store_up", {{"store", store}})] = answered ? 1 : 0;
   };
-  read("service", [&] { read_service_gauges(*service_, gauges); });
+  read("service", [&] { read_service_gauges(*service_view_, gauges); });
   read("broker", [&] { read_broker_gauges(*broker_file_, gauges); });
   return {200, std::string(metrics_content_type), metrics_text(counters_.snapshot(), gauges)};
 }

@@ -12,9 +12,10 @@ namespace settle::daemon {
 namespace {
 
 constexpr const char* about =
-    "settled: runs a relay from DATA/settle.db to the embedded broker in DATA/broker.db and serves "
-    "/healthz,\n"
-    "/readyz and /metrics. Without arguments it works in settle-data/ and listens on 127.0.0.1:8600.";
+    "settled: runs a relay from DATA/settle.db, or another database, to the embedded broker in "
+    "DATA/broker.db\n"
+    "and serves /healthz, /readyz and /metrics. Without arguments it works in settle-data/ and listens on "
+    "127.0.0.1:8600.";
 
 constexpr const char* footer =
     R"(Every setting can also stand in a TOML file or in the environment (SETTLE_LISTEN, SETTLE_RELAY_BATCH_MAX, …);
@@ -41,6 +42,7 @@ void add_settings(CLI::App& program, std::map<std::string, std::string>& flags) 
             first_sentence(one.meaning) + (fallback.empty() ? "" : "\nDefault: " + fallback))
         ->option_text(one.type == kind::time      ? "TIME"
                       : one.type == kind::address ? "ADDR"
+                      : one.type == kind::store   ? "DB"
                                                   : "VALUE")
         ->group("Settings");
   }

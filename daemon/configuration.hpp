@@ -14,6 +14,8 @@ namespace settle::daemon {
 
 struct configuration {
   std::string data = "settle-data";
+  std::string database = {};  // empty: settle.db in the data folder
+  bool migrate = true;
   std::string listen = "127.0.0.1:8600";
   log_level log = log_level::info;
   duration drain_timeout = std::chrono::seconds(10);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -63,14 +64,16 @@ void create(const std::string& path) {
   refuse(path, fmt::format("cannot be created: {}", std::strerror(errno)));
 }
 
-void refuse_network(const std::string& path, const struct stat& about) {
+// Why SQLite cannot be used in a folder; empty if it can.
+std::string why_not_in(const std::string& folder) {
+  struct stat about{};
   struct statfs on{};
-  if (::statfs(path.c_str(), &on) != 0)
-    refuse(path, fmt::format("cannot be examined: {}", std::strerror(errno)));
+  if (::stat(folder.c_str(), &about) != 0 || ::statfs(folder.c_str(), &on) != 0)
+    return fmt::format("cannot be examined: {}", std::strerror(errno));
   const auto magic = static_cast<std::uint32_t>(on.f_type);
   const auto name = network_filesystem(on.f_type, magic == fuse_magic ? mount_type_of(about) : "");
-  if (!name.empty())
-    refuse(path, fmt::format("is on a network filesystem ({}), where SQLite's locks are not reliable", name));
+  if (name.empty()) return {};
+  return fmt::format("is on a network filesystem ({}), where SQLite's locks are not reliable", name);
 }
 
 }  // namespace
@@ -90,7 +93,7 @@ void prepare_data_folder(const std::string& path, log_sink& log) {
   if (::stat(path.c_str(), &about) != 0)
     refuse(path, fmt::format("cannot be examined: {}", std::strerror(errno)));
   if (!S_ISDIR(about.st_mode)) refuse(path, "is not a folder");
-  refuse_network(path, about);
+  if (const auto why = why_not_in(path); !why.empty()) refuse(path, why);
   if (::access(path.c_str(), R_OK | W_OK | X_OK) != 0)
     refuse(path, fmt::format("is not writable for this user (uid {}): {}", ::getuid(), std::strerror(errno)));
   constexpr mode_t others = 077;
@@ -99,6 +102,13 @@ void prepare_data_folder(const std::string& path, log_sink& log) {
               {{"data", path},
                {"mode", fmt::format("{:04o}", about.st_mode & 07777)},
                {"advice", "other users may read events; chmod 700 closes it"}});
+}
+
+void require_local_file(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path().string();
+  const auto folder = parent.empty() ? std::string(".") : parent;
+  if (const auto why = why_not_in(folder); !why.empty())
+    throw startup_error(fmt::format("the folder {} of --database {}; name another file", folder, why));
 }
 
 folder_lock::folder_lock(const std::string& folder) {

@@ -16,6 +16,9 @@ void prepare_data_folder(const std::string& path, log_sink& log);
 // empty if it is a local one. SQLite's locks and shared memory do not work between machines.
 std::string_view network_filesystem(long magic, std::string_view mount_type);
 
+// Throws startup_error if a database's file is, or would be, on a network filesystem.
+void require_local_file(const std::string& path);
+
 // Holds FOLDER/settled.lock while it lives; the kernel drops it when the process dies, however it dies.
 // Throws startup_error that names the pid of the daemon that has it.
 class folder_lock {

@@ -11,6 +11,7 @@ namespace settle::daemon {
 void read_service_gauges(database& service, gauge_values& into) {
   auto tx = service.read();
   const auto now = service.env().now();
+  tx.execute(queries::daemon::plan_for_reading);
   const auto pending = tx.execute(queries::daemon::read_pending);
   const auto count = pending[0][0].integer();
   // A clock that was set back must not show an age below zero.

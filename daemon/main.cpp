@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "compose/service_database.hpp"
 #include "daemon/app.hpp"
 #include "daemon/command_line.hpp"
 #include "daemon/data_folder.hpp"
@@ -60,6 +61,8 @@ int serve(const loaded& settings) {
   for (const auto& warning : settings.warnings)
     log.write(log_level::warning, "configuration_doubtful", {{"why", warning}});
   prepare_data_folder(settings.values.data, log);
+  if (!settings.values.database.empty() && !compose::is_postgres(settings.values.database))
+    require_local_file(settings.values.database);
   app running(settings.values, log);
   running.stop(wait_for_stop());
   return exit_clean;

@@ -12,7 +12,7 @@
 
 namespace settle::daemon {
 
-enum class kind { text, address, level, count, bytes, time };
+enum class kind { text, address, store, level, flag, count, bytes, time };
 
 // In the unit of the field: microseconds, bytes, or whatever is counted. For text: its length in bytes.
 struct bounds {
@@ -22,7 +22,7 @@ struct bounds {
 
 struct option {
   using field = std::variant<std::string configuration::*, std::int64_t configuration::*,
-                             duration configuration::*, log_level configuration::*>;
+                             duration configuration::*, log_level configuration::*, bool configuration::*>;
 
   std::string_view name;  // "relay.batch_max": batch_max in the file's section [relay]
   kind type;
@@ -44,7 +44,8 @@ std::string flag_of(const option& of);
 // then the configuration has it.
 std::optional<std::string> assign(configuration& to, const option& what, std::string_view text);
 
-// The value as a file would have it, without quotes: 500, 4MiB, 10s. A secret gives "(hidden)".
+// The value as a file would have it, without quotes: 500, 4MiB, 10s. A secret gives "(hidden)", a store is
+// shown without its password.
 std::string shown(const configuration& from, const option& what);
 
 // Whether a file writes the value in quotes.

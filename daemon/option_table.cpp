@@ -18,6 +18,7 @@ constexpr std::int64_t mib = 1024 * kib;
 constexpr bounds between(duration min, duration max) { return {min.count(), max.count()}; }
 constexpr bounds bytes_of_path{1, 4000};
 constexpr bounds bytes_of_name{0, 255};
+constexpr bounds bytes_of_store{0, 4000};
 
 using config = configuration;
 
@@ -25,6 +26,20 @@ constexpr std::array table{
     option{"data", kind::text, &config::data, bytes_of_path, "",
            "Folder of settle.db, broker.db and settled.lock. Created, readable by its owner only, if it is "
            "not there; its parent must be. Not on a network filesystem."},
+    option{
+        "database", kind::store, &config::database, bytes_of_store, "",
+        "The service's database: a file, or a PostgreSQL as postgresql://… or in libpq's keywords, 'host=… "
+        "dbname=… user=…'. Empty: settle.db in the data folder. A text that begins with a lower-case word "
+        "and = is taken for keywords; write ./a=b.db for such a file. A password in it is never shown, but "
+        "PGPASSWORD or PGPASSFILE in the environment are better places. A server that is away is no reason "
+        "not to start: the daemon is not ready until it is back."},
+    option{"migrate",
+           kind::flag,
+           &config::migrate,
+           {},
+           "",
+           "Whether to create and update Settle's tables in the service's database at the start. If false, a "
+           "database that lacks some is refused; `settle migrate --print` prints what is to be run there."},
     option{"listen",
            kind::address,
            &config::listen,
@@ -42,7 +57,9 @@ constexpr std::array table{
            "How long a stop waits for the batch under way. After it the batch is cancelled, which loses "
            "nothing: it is sent again by whoever relays next."},
     option{"busy_timeout", kind::time, &config::busy_timeout, between(milliseconds(1), minutes(10)), "",
-           "How long a write waits for other writers of the same file. Then it fails and is tried again."},
+           "How long a write waits for other writers of the same file, or for a lock of the server. Then it "
+           "fails "
+           "and is tried again."},
 
     option{"relay.batch_max",
            kind::count,

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "compose/service_database.hpp"
 #include "daemon/address.hpp"
 #include "daemon/option.hpp"
 #include "settle/error.hpp"
@@ -86,11 +87,20 @@ std::optional<std::string> out_of_bounds(const option& what, std::string_view te
   return fmt::format("must be {}{}", allowed_text(what), got(what, text));
 }
 
+// Never quoted: there may be a password in it.
+bool is_store(std::string_view text) try {
+  if (!text.empty()) compose::check_database(std::string(text));
+  return true;
+} catch (const error&) {
+  return false;
+}
+
 std::optional<std::string> check_text(const option& what, std::string_view text) {
   if (what.type == kind::address)
     return parse_address(text)
                ? std::nullopt
                : std::optional(fmt::format("must be {}{}", allowed_text(what), got(what, text)));
+  if (what.type == kind::store && !is_store(text)) return fmt::format("must be {}", allowed_text(what));
   try {
     check_name(text, {what.name, static_cast<std::size_t>(what.allowed.max), what.allowed.min == 0});
   } catch (const error&) {
@@ -108,6 +118,13 @@ std::optional<std::string> assign_level(log_level& to, const option& what, std::
   return fmt::format("must be {}{}", allowed_text(what), got(what, text));
 }
 
+std::optional<std::string> assign_flag(bool& to, const option& what, std::string_view text) {
+  if (text != "true" && text != "false")
+    return fmt::format("must be {}{}", allowed_text(what), got(what, text));
+  to = text == "true";
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> assign(configuration& to, const option& what, std::string_view text) {
@@ -118,6 +135,8 @@ std::optional<std::string> assign(configuration& to, const option& what, std::st
   }
   if (const auto* field = std::get_if<log_level configuration::*>(&what.where))
     return assign_level(to.**field, what, text);
+  if (const auto* field = std::get_if<bool configuration::*>(&what.where))
+    return assign_flag(to.**field, what, text);
   const auto number = parse_number(what.type, text);
   if (!number) return fmt::format("must be {}{}", example_of(what.type), got(what, text));
   if (auto refused = out_of_bounds(what, text, *number)) return refused;
@@ -130,7 +149,10 @@ std::optional<std::string> assign(configuration& to, const option& what, std::st
 
 std::string shown(const configuration& from, const option& what) {
   if (what.secret) return "(hidden)";
-  if (const auto* field = std::get_if<std::string configuration::*>(&what.where)) return from.**field;
+  if (const auto* field = std::get_if<std::string configuration::*>(&what.where))
+    return what.type == kind::store ? compose::without_secrets(from.**field) : from.**field;
+  if (const auto* field = std::get_if<bool configuration::*>(&what.where))
+    return from.**field ? "true" : "false";
   if (const auto* field = std::get_if<log_level configuration::*>(&what.where))
     return std::string(to_string(from.**field));
   if (const auto* field = std::get_if<duration configuration::*>(&what.where))
@@ -139,12 +161,17 @@ std::string shown(const configuration& from, const option& what) {
   return what.type == kind::bytes ? with_unit(number, byte_units) : std::to_string(number);
 }
 
-bool is_quoted(const option& what) { return what.type != kind::count; }
+bool is_quoted(const option& what) { return what.type != kind::count && what.type != kind::flag; }
 
 std::string allowed_text(const option& of) {
   switch (of.type) {
     case kind::level:
       return "debug, info, warning or error";
+    case kind::flag:
+      return "true or false";
+    case kind::store:
+      return fmt::format("a file, postgresql://… or 'host=… dbname=… user=…', at most {} bytes",
+                         grouped(of.allowed.max));
     case kind::address:
       return "ADDRESS:PORT, such as 127.0.0.1:8600 or [::1]:8600";
     case kind::text:

@@ -26,7 +26,8 @@ wrong is reported before anything is opened, with file and line, and the exit co
 with the nearest one that exists.
 
 Times are a whole number and a unit: `us`, `ms`, `s`, `m`, `h`, `d`. Sizes are a whole number of bytes, or one with
-`B`, `KiB`, `MiB` or `GiB`. In a file, times, sizes with a unit, addresses and texts stand in quotes, counts do not:
+`B`, `KiB`, `MiB` or `GiB`. In a file, times, sizes with a unit, addresses and texts stand in quotes; counts, `true`
+and `false` do not:
 
 ```toml
 listen = "127.0.0.1:8600"
@@ -54,8 +55,13 @@ constexpr std::string_view configuration_tail = R"(
 | code | |
 |---|---|
 | 0 | stopped by SIGTERM or SIGINT; a batch that took longer than `drain_timeout` was cancelled and will be sent again |
-| 2 | bad configuration, a data folder or an address that cannot be used, a database of a newer version, or a second daemon on the same folder: the same start will fail again |
-| 3 | a store is unavailable, busy or full: the same start may succeed later |
+| 2 | bad configuration, a data folder or an address that cannot be used, a database of a newer version, or one without Settle's tables while `migrate = false`, or a second daemon on the same folder: the same start will fail again |
+| 3 | a file is unavailable, busy or full: the same start may succeed later |
+
+A PostgreSQL that is away, or does not let us in, ends nothing: the daemon starts, says at `/readyz` and in its log what
+is wrong, tries again with pauses of at most 5 s, and goes on by itself when the server is back. A schema that is newer
+than this build, or that is missing while `migrate = false`, ends the start with 2 if the server can be asked then, and
+is a reason not to be ready if it is found later.
 
 A second SIGTERM or SIGINT ends the process at once. Nothing is lost by that: it is a crash, and crashes are covered.
 )";

@@ -56,9 +56,11 @@ class walk {
       entries.push_back({key, *text, true, line});
     else if (const auto number = node.value_exact<std::int64_t>())
       entries.push_back({key, std::to_string(*number), false, line});
+    else if (const auto flag = node.value_exact<bool>())
+      entries.push_back({key, *flag ? "true" : "false", false, line});
     else
-      problems_.push_back(
-          fmt::format("{}:{}: {} must be a text in quotes or a whole number", path_, line, key));
+      problems_.push_back(fmt::format(
+          "{}:{}: {} must be a text in quotes or a whole number, or true or false", path_, line, key));
   }
 
   const std::string& path_;

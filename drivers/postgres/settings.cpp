@@ -35,23 +35,48 @@ std::string describe(const keyword_map& given) {
                      host.empty() ? "localhost" : host, all["port"]);
 }
 
-}  // namespace
-
-settings read_conninfo(const std::string& conninfo) {
+option_list parse(const std::string& conninfo) {
   char* why = nullptr;
-  const option_list parsed(PQconninfoParse(conninfo.c_str(), &why));
+  option_list parsed(PQconninfoParse(conninfo.c_str(), &why));
   if (why != nullptr) PQfreemem(why);  // it quotes the string
   if (!parsed)
     throw error(errc::invalid_argument,
                 "the connection string cannot be read: it is 'host=… dbname=… user=…' or 'postgresql://…' "
                 "(PostgreSQL's documentation: libpq, connection strings)");
-  auto given = read(parsed.get());
+  return parsed;
+}
+
+std::string quoted(const std::string& text) {
+  if (!text.empty() && text.find_first_of(" '\\") == std::string::npos) return text;
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '\'';
+}
+
+}  // namespace
+
+settings read_conninfo(const std::string& conninfo) {
+  auto given = read(parse(conninfo).get());
   settings made;
   made.name = describe(given);
   given.insert(unless_given.begin(), unless_given.end());
   given["client_encoding"] = "UTF8";
   made.keywords.assign(given.begin(), given.end());
   return made;
+}
+
+std::string without_secrets(const std::string& conninfo) {
+  const auto parsed = parse(conninfo);
+  std::string out;
+  for (const auto* one = parsed.get(); one->keyword != nullptr; ++one) {
+    const bool secret = std::string_view(one->dispchar) == "*";  // how libpq asks dialogs to hide it
+    if (one->val == nullptr || secret) continue;
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", one->keyword, quoted(one->val));
+  }
+  return out;
 }
 
 }  // namespace settle::inline v0::postgres

@@ -15,4 +15,7 @@ struct settings {
 // Throws invalid_argument, without quoting the string: there may be a password in it.
 settings read_conninfo(const std::string& conninfo);
 
+// The connection string in keywords, without what libpq calls a password. Throws as read_conninfo() does.
+std::string without_secrets(const std::string& conninfo);
+
 }  // namespace settle::inline v0::postgres

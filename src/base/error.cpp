@@ -44,7 +44,7 @@ constexpr std::array table{
     error_info{errc::migration_changed, "migration_changed", final_,
                "use the build that matches this database; applied migrations never change"},
     error_info{errc::cluster_changed, "cluster_changed", final_,
-               "make sure that this is the right server, then run: select settle.rebase_outbox()"},
+               "make sure that this is the right server, then run `settle outbox rebase`"},
     error_info{errc::ownership_lost, "ownership_lost", retry,
                "nothing was written; the new owner does the work"},
     error_info{errc::destination_unavailable, "destination_unavailable", retry,

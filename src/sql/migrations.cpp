@@ -12,9 +12,10 @@
 #include "settle/error.hpp"
 
 namespace settle::sql {
-namespace {
 
 std::string checksum(const migration& of) { return fmt::format("{:016x}", stable_hash(of.text)); }
+
+namespace {
 
 void check_known(database& db, const result& applied, std::span<const migration> all) {
   for (std::size_t i = 0; i < applied.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "settle/database.hpp"
@@ -14,6 +15,9 @@ struct migration {
   std::string_view name;
   std::string_view text;
 };
+
+// What the database remembers of a migration's text.
+std::string checksum(const migration& of);
 
 // Applies what is missing and returns how many that were. All or nothing; any number of nodes at once.
 // Throws schema_newer if the database has migrations that this build does not know, and

@@ -5,6 +5,17 @@
 select coalesce(max(name = 'settle_outbox'), 0), coalesce(max(name = 'broker_topics'), 0)
 from sqlite_master where type = 'table'
 
+-- Settings of the planner for this transaction; there are none here.
+-- name: plan_for_reading
+select 1
+
+-- A file belongs to no cluster.
+-- name: read_cluster
+select null, null
+
+-- name: read_database_id
+select database_id from settle_identity
+
 -- Everything up to here was committed; numbers are never reused, and only a restore leaves some out.
 -- name: read_outbox_total
 select coalesce((select seq from sqlite_sequence where name = 'settle_outbox'), 0), numbers_skipped

@@ -1,5 +1,9 @@
 -- What /metrics reads. None of these touches a payload. $1 where a list is read: the most rows.
 
+-- Settings of the planner for this transaction; there are none here.
+-- name: plan_for_reading
+select 1
+
 -- Begins at the position of the slowest share, so published events are not visited.
 -- name: read_pending
 select count(*), min(o.created_at)

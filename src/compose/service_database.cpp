@@ -1,0 +1,40 @@
+#include "compose/service_database.hpp"
+
+#include "postgres/settings.hpp"
+#include "settle/error.hpp"
+#include "settle/sqlite.hpp"
+
+namespace settle::compose {
+
+bool is_postgres(std::string_view where) {
+  if (where.starts_with("postgres://") || where.starts_with("postgresql://")) return true;
+  const auto word = where.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  if (word == 0 || word == std::string_view::npos) return false;
+  const auto next = where.find_first_not_of(' ', word);
+  return next != std::string_view::npos && where[next] == '=';
+}
+
+void check_database(const std::string& where) {
+  if (is_postgres(where)) {
+    postgres::read_conninfo(where);
+    return;
+  }
+  if (where.empty() || where.find("://") != std::string::npos)
+    throw error(errc::invalid_argument,
+                "a database is a file, 'postgresql://…' or 'host=… dbname=… user=…'; this is none of them");
+}
+
+std::unique_ptr<database> open_database(const std::string& where, const database_options& with) {
+  check_database(where);
+  if (!is_postgres(where)) return sqlite::open(where, {.env = with.env, .busy_timeout = with.busy_timeout});
+  return postgres::open(where, {.env = with.env,
+                                .connect_timeout = with.connect_timeout,
+                                .busy_timeout = with.busy_timeout,
+                                .statement_timeout = with.statement_timeout});
+}
+
+std::string without_secrets(const std::string& where) {
+  return is_postgres(where) ? postgres::without_secrets(where) : where;
+}
+
+}  // namespace settle::compose
