@@ -79,13 +79,14 @@ void drain(service& what, database& outbox, const stop_signals& signals) {
   const leave_at_end give_back_shares{what};
   const auto upto = read_outbox_total(outbox);
   auto waiting = count_waiting(outbox, upto);
+  const auto failed = count_failed(outbox, upto);
   auto moved_at = what.env().now();
   while (waiting > 0) {
     while (!signals.stop().stop_requested() && what.run_once(signals.cancel())) {
     }
     const auto now_waiting = count_waiting(outbox, upto);
     if (now_waiting != std::exchange(waiting, now_waiting)) moved_at = what.env().now();
-    if (waiting == 0) return;
+    if (waiting == 0) break;
     const auto still = counted(waiting, "event") + (waiting == 1 ? " still waits" : " still wait");
     if (signals.stop().stop_requested()) throw error(errc::cancelled, still);
     if (const auto blocked = read_blocked(outbox); !blocked.empty())
@@ -94,6 +95,9 @@ void drain(service& what, database& outbox, const stop_signals& signals) {
       throw error(errc::store_busy, still + ", and the relay that owns them does not move");
     what.arrivals().wait(what.idle_wait(), signals.stop());
   }
+  if (const auto more = count_failed(outbox, upto) - failed; more > 0)
+    throw error(errc::message_rejected,
+                fmt::format("the broker rejects {}; see `settle outbox failed`", counted(more, "event")));
 }
 
 int relay_once(const context& shared, talking_relay& quiet, database& outbox, const stop_signals& signals) {

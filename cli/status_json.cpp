@@ -28,6 +28,8 @@ json::object service_object(const service_status& of) {
           {"outbox",
            {{"pending", of.pending},
             {"published", published},
+            {"delayed", of.delayed},
+            {"failed", of.failed},
             {"cluster_changed", of.cluster_changed},
             {"oldest_pending_age_seconds", oldest},
             {"blocked_shares", blocked}}},

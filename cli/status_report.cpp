@@ -5,6 +5,7 @@
 
 #include "queries/broker.hpp"
 #include "queries/cli.hpp"
+#include "queries/outbox.hpp"
 
 namespace settle::cli {
 namespace {
@@ -34,6 +35,18 @@ numbers numbers_of(transaction& tx) {
   numbers used{row[0][0].integer(), std::nullopt};
   if (!row[0][1].is_null()) used.skipped = row[0][1].integer();
   return used;
+}
+
+struct held_counts {
+  std::int64_t waiting = 0, delayed = 0, failed = 0;
+  std::optional<timestamp> oldest;
+};
+
+held_counts read_held(transaction& tx, std::int64_t upto) {
+  const auto row = tx.execute(queries::outbox::count_held, {upto, tx.env().now()});
+  held_counts found{row[0][0].integer(), row[0][1].integer(), row[0][2].integer(), std::nullopt};
+  if (!row[0][3].is_null()) found.oldest = row[0][3].time();
+  return found;
 }
 
 // As the relay sees it: see errc::cluster_changed.
@@ -73,7 +86,15 @@ service_status read_service_status(database& service) {
     status.oldest_pending_age =
         std::max(status.oldest_pending_age.value_or(duration::zero()), now - events.oldest);
   }
-  if (used.skipped) status.published = used.highest - *used.skipped - status.pending;
+  const auto held = read_held(tx, used.highest);
+  status.pending += held.waiting;
+  status.delayed = held.delayed;
+  status.failed = held.failed;
+  if (held.oldest)
+    status.oldest_pending_age =
+        std::max(status.oldest_pending_age.value_or(duration::zero()), now - *held.oldest);
+  if (used.skipped)
+    status.published = used.highest - *used.skipped - status.pending - status.delayed - status.failed;
   status.blocked = blocked_of(tx, waiting);
   const auto relays = tx.execute(queries::cli::count_relays, {now});
   status.relays_alive = relays[0][0].integer();
@@ -108,7 +129,12 @@ std::int64_t count_waiting(database& service, std::int64_t upto) {
   auto tx = service.read();
   std::int64_t count = 0;
   for (const auto& [share, events] : read_waiting(tx, upto)) count += events.count;
-  return count;
+  return count + read_held(tx, upto).waiting;
+}
+
+std::int64_t count_failed(database& service, std::int64_t upto) {
+  auto tx = service.read();
+  return read_held(tx, upto).failed;
 }
 
 std::vector<blocked_share> read_blocked(database& service) {

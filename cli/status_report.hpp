@@ -26,6 +26,8 @@ struct service_status {
   std::string file;  // or the server's name
   dialect speaks = dialect::sqlite;
   std::int64_t pending = 0;
+  std::int64_t delayed = 0;  // until their deliver_at; not counted as pending
+  std::int64_t failed = 0;   // given up
   std::optional<std::int64_t>
       published;                 // a server does not count them: numbers that were rolled back are gone
   bool cluster_changed = false;  // then nobody can tell what is pending
@@ -58,9 +60,11 @@ struct broker_status {
 service_status read_service_status(database& service);
 broker_status read_broker_status(database& broker);
 
-// Events committed so far; the number of those up to `upto` that are not published; shares that fail.
+// Events committed so far; of those up to `upto`, how many are not published and how many were given up;
+// shares that fail.
 std::int64_t read_outbox_total(database& service);
 std::int64_t count_waiting(database& service, std::int64_t upto);
+std::int64_t count_failed(database& service, std::int64_t upto);
 std::vector<blocked_share> read_blocked(database& service);
 
 std::string status_text(const service_status& service, const broker_status& broker);

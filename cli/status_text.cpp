@@ -16,6 +16,8 @@ std::string service_text(const service_status& of) {
   const auto since =
       of.oldest_pending_age ? fmt::format(" (oldest for {})", age(*of.oldest_pending_age)) : std::string();
   out += fmt::format("  outbox   {} pending{}", grouped(of.pending), since);
+  if (of.delayed > 0) out += fmt::format(", {} delayed", grouped(of.delayed));
+  if (of.failed > 0) out += fmt::format(", {} failed", grouped(of.failed));
   if (of.published) out += fmt::format(", {} published", grouped(*of.published));
   out += '\n';
   out += fmt::format("  relays   {} alive", of.relays_alive);
@@ -56,6 +58,10 @@ std::string attention_text(const service_status& service, const broker_status& b
     out +=
         fmt::format("! share {} is blocked, {} waiting, {}: {}\n", one.share, counted(one.waiting, "event"),
                     counted(one.failures, "failed attempt"), for_terminal(one.last_error));
+  if (service.failed > 0)
+    out += fmt::format("! {} given up because the broker rejects {}: see `settle outbox failed`\n",
+                       service.failed == 1 ? "1 event was" : grouped(service.failed) + " events were",
+                       service.failed == 1 ? "it" : "them");
   if (service.pending > 0 && service.relays_alive == 0)
     out += fmt::format("! {}, but no relay is alive: run `settle relay`\n",
                        counted(service.pending, "pending event"));

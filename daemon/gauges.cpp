@@ -1,10 +1,12 @@
 #include "daemon/gauges.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/series.hpp"
 #include "queries/broker.hpp"
 #include "queries/daemon.hpp"
+#include "queries/outbox.hpp"
 
 namespace settle::daemon {
 
@@ -13,10 +15,15 @@ void read_service_gauges(database& service, gauge_values& into) {
   const auto now = service.env().now();
   tx.execute(queries::daemon::plan_for_reading);
   const auto pending = tx.execute(queries::daemon::read_pending);
-  const auto count = pending[0][0].integer();
-  // A clock that was set back must not show an age below zero.
-  const auto age = count == 0 ? duration::zero() : std::max(now - pending[0][1].time(), duration::zero());
+  const auto held = tx.execute(queries::outbox::count_held, {std::numeric_limits<std::int64_t>::max(), now});
+  const auto count = pending[0][0].integer() + held[0][0].integer();
+  auto oldest = now;
+  for (const auto& since : {pending[0][1], held[0][3]})
+    if (!since.is_null()) oldest = std::min(oldest, since.time());
+  const auto age = now - oldest;
   into["settle_outbox_pending_events"] = static_cast<double>(count);
+  into["settle_outbox_delayed_events"] = static_cast<double>(held[0][1].integer());
+  into["settle_outbox_failed_events"] = static_cast<double>(held[0][2].integer());
   into["settle_outbox_oldest_pending_age_seconds"] = std::chrono::duration<double>(age).count();
   into["settle_relays_alive"] =
       static_cast<double>(tx.execute(queries::daemon::count_relays, {now})[0][0].integer());

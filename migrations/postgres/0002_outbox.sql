@@ -236,7 +236,8 @@ from settle.outbox o
 join settle.outbox_cursors c on c.share = (o.lane & 15)
 join settle.outbox_ticks done on done.n = c.tick
 left join settle.outbox_ticks upto on upto.n = c.upto and c.upto > 0
-cross join lateral (select pg_visible_in_snapshot(o.xid, done.snap)
+-- The number counts as well: after a restore new rows have transaction ids that old ticks would show.
+cross join lateral (select (o.seq <= done.seq_high and pg_visible_in_snapshot(o.xid, done.snap))
                         or coalesce(o.seq <= c.position and pg_visible_in_snapshot(o.xid, upto.snap), false)) passed(yes)
 left join settle.outbox_held h on h.seq = o.seq
 left join settle.shares s on s.scope = 'outbox' and s.share = c.share and not passed.yes

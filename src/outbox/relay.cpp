@@ -60,7 +60,10 @@ bool relay::engine::run_once(const std::stop_token& cancel) {
     if (relay_held(cancel)) return true;
     auto group = next_group();
     if (!group) {
-      head_ = store_->take_tick(cancel);
+      if (unnoted_.batches > 0)
+        note_progress(cancel);  // takes a tick, too
+      else
+        head_ = store_->take_tick(cancel);
       group = next_group();
     }
     if (!group) return false;

@@ -426,5 +426,38 @@ TEST_F(cli, explains_itself) {
   expect_json_error(settle({"stats", "--json"}), "usage", false);
 }
 
+// Proves O3
+TEST_F(cli, lists_what_the_broker_rejects_and_requeues_it) {
+  ASSERT_EQ(settle({"migrate"}).code, 0);
+  EXPECT_EQ(settle({"outbox", "failed"}).out, "no event has failed\n");
+  const auto id = settle({"publish", "orders", "order.placed", "--key", "42"}).out.substr(0, 36);
+  const auto in_database = [&](const std::string& sql) {
+    const auto db = sqlite::open(data() + "/settle.db");
+    auto tx = db->begin();
+    tx.execute(sql);
+    tx.commit();
+  };
+  in_database("update settle_outbox set topic = 'two' || char(10) || 'lines'");  // as no publish() would
+  const auto relayed = settle({"relay", "--once"});
+  EXPECT_EQ(relayed.code, 2) << relayed.err;
+  EXPECT_NE(relayed.err.find("settle outbox failed"), std::string::npos) << relayed.err;
+
+  const auto status = settle_json({"status"});
+  EXPECT_EQ(status.at_pointer("/service/outbox/failed"), 1);
+  EXPECT_EQ(status.at_pointer("/service/outbox/pending"), 0);
+  EXPECT_NE(settle({"status"}).out.find("1 event was given up"), std::string::npos);
+  const auto failed = settle({"outbox", "failed"});
+  EXPECT_NE(failed.out.find(id), std::string::npos) << failed.out;
+  EXPECT_NE(failed.out.find("given up after 5 attempts"), std::string::npos) << failed.out;
+  EXPECT_EQ(settle_json({"outbox", "failed"}).as_array().at(0).at("id").as_string(), id);
+
+  EXPECT_EQ(settle({"outbox", "requeue"}).code, 2) << "neither ids nor --all";
+  EXPECT_EQ(settle({"outbox", "requeue", "01890a5d-ac96-774b-bcce-b302099a8057"}).code, 2);
+  in_database("update settle_outbox_held set topic = 'orders'");
+  EXPECT_EQ(settle_json({"outbox", "requeue", id}).at("requeued"), 1);
+  EXPECT_EQ(settle({"relay", "--once"}).out, "published 1 event\n");
+  EXPECT_EQ(settle_json({"status"}).at_pointer("/service/outbox/failed"), 0);
+}
+
 }  // namespace
 }  // namespace settle

@@ -199,6 +199,24 @@ TEST_F(postgres_outbox, savepoints_and_prepared_transactions_are_like_any_other)
   EXPECT_EQ(payloads(), (names{"1", "kept", "after"}));
 }
 
+// A dump restored into a younger cluster: new transactions have ids that the old ticks would show. Proves O12
+TEST_F(postgres_outbox, a_rebase_keeps_what_was_published_after_the_restore) {
+  relay before(*db, destination);
+  emit("k", "published");
+  run(before);
+  emit("k", "pending");
+  own->run(
+      "update settle.outbox_ticks set snap = (select format('%s:%s:', x, x)::pg_snapshot from "
+      "(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1000000 as x) ahead)");
+  own->run("update settle.identity set system_identifier = system_identifier + 1");
+  emit("k", "after the restore");
+  EXPECT_EQ(own->run("select settle.rebase_outbox()"), "2");
+  relay heir(*db, destination);
+  time.advance(1h);
+  run(heir);
+  EXPECT_EQ(payloads(), (names{"published", "pending", "after the restore"}));
+}
+
 // Proves O4
 TEST_F(postgres_outbox, strict_publishers_of_one_key_go_one_after_the_other) {
   auto first = db->begin();
