@@ -52,12 +52,15 @@ struct limits {
 
 findings examine(database& db, const limits& normal = {});
 
-// A SQLite file from outside: what opening it would hide or change.
-findings examine_file(const std::string& path, const limits& normal = {});
+// A SQLite file from outside: what opening it would hide or change. False if it should not be opened.
+bool examine_file(const std::string& path, const limits& normal, findings& into);
 
 // Somebody else's outbox table in PostgreSQL, as they would write its name. Throws invalid_argument if there
 // is no such table, or if it is one of Settle's own.
 findings examine_table(database& db, const std::string& table, const limits& normal = {});
+
+// For a caller who knows that a pooler stands between: no statement could tell.
+void note_pooler(findings& into);
 
 bool healthy(const findings& all);  // no problem; warnings may be
 

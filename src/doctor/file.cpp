@@ -14,18 +14,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
+enum class header { empty, foreign, other_mode, wal };
+
 // Bytes 18 and 19 of the header say 2 in WAL mode.
-bool in_wal_mode(const std::string& path) {
-  std::array<char, 20> header{};
+header read_header(const std::string& path) {
+  std::array<char, 20> bytes{};
   std::ifstream in(path, std::ios::binary);
-  in.read(header.data(), header.size());
-  return header[18] == 2 && header[19] == 2;
+  in.read(bytes.data(), bytes.size());
+  if (in.gcount() == 0) return header::empty;
+  if (!std::string_view(bytes.data(), bytes.size()).starts_with("SQLite format 3")) return header::foreign;
+  return bytes[18] == 2 && bytes[19] == 2 ? header::wal : header::other_mode;
 }
 
-void find_journal_mode(const std::string& path, findings& into) {
-  if (in_wal_mode(path)) {
-    into.push_back({.code = "fine", .title = "The file is in WAL mode"});
-    return;
+// True if it may be opened: opening it in another mode would switch it.
+bool find_journal_mode(const std::string& path, findings& into) {
+  switch (read_header(path)) {
+    case header::wal:
+      into.push_back({.code = "fine", .title = "The file is in WAL mode"});
+      return true;
+    case header::foreign:
+      into.push_back(
+          {.level = severity::problem,
+           .code = "not_sqlite",
+           .title = "The file is not a SQLite database",
+           .seen = path,
+           .why = "nothing can be read from it",
+           .advice = "If it should be one, it was overwritten: restore a backup (settle restore)."});
+      return false;
+    case header::empty:
+      into.push_back({.level = severity::problem,
+                      .code = "schema_missing",
+                      .title = "The file is empty",
+                      .seen = path,
+                      .why = "Settle's tables are not there",
+                      .fix = "settle migrate"});
+      return false;
+    case header::other_mode:
+      break;
   }
   into.push_back({.level = severity::problem,
                   .code = "not_wal",
@@ -34,6 +59,7 @@ void find_journal_mode(const std::string& path, findings& into) {
                   .why = "readers and writers wait for each other, and nobody is woken by a commit",
                   .advice = "Stop every program that has it open; migrating switches the mode.",
                   .fix = "settle migrate"});
+  return false;
 }
 
 void find_large_log(const std::string& path, const limits& normal, findings& into) {
@@ -100,12 +126,11 @@ void find_disk(const std::string& path, const limits& normal, findings& into) {
 
 }  // namespace
 
-findings examine_file(const std::string& path, const limits& normal) {
-  findings all;
-  find_journal_mode(path, all);
-  find_large_log(path, normal, all);
-  find_disk(path, normal, all);
-  return all;
+bool examine_file(const std::string& path, const limits& normal, findings& into) {
+  const bool ready = find_journal_mode(path, into);
+  find_large_log(path, normal, into);
+  find_disk(path, normal, into);
+  return ready;
 }
 
 }  // namespace settle::doctor

@@ -128,6 +128,21 @@ constexpr check all[] = {
 
 }  // namespace
 
+void note_pooler(findings& into) {
+  const auto at =
+      std::ranges::find_if(into, [](const finding& one) { return one.level != severity::problem; });
+  into.insert(
+      at,
+      {.level = severity::warning,
+       .code = "pooler",
+       .title = "A pooler stands between this program and the server",
+       .seen = "the process that answers is not the one that the connection was greeted by",
+       .why = "a pooler in transaction mode (PgBouncer) hands sessions around: prepared statements fail, "
+              "and commits of other processes wake no relay, so events wait for its next poll",
+       .advice = "Programs that go through it need prepared_statements = false. Give relays and the daemon "
+                 "a direct connection."});
+}
+
 std::span<const check> setting_checks() { return all; }
 
 }  // namespace settle::doctor
