@@ -67,6 +67,7 @@ bool examine_schema(database& db, findings& into) try {
        .title = state.applied == 0 ? "Settle's tables are not there" : "The schema is older than this build",
        .seen = fmt::format("{} of {} migrations are applied", state.applied, state.known),
        .why = "programs of this build refuse to work here until they have migrated",
+       .advice = "With the same options:",
        .fix = "settle migrate"});
   return false;
 } catch (const error& e) {

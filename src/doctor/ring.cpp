@@ -40,8 +40,8 @@ void find_other_cluster(transaction& tx, const limits&, findings& into) {
 }
 
 // Why a leaf is not emptied: somebody holds it, or a share has not done what is in it. Each with its own fix.
-void explain_leaf(transaction& tx, std::int64_t slot, timestamp before, finding& into) {
-  const auto pins = tx.execute(queries::doctor::leaf_pins, {slot});
+void explain_leaf(transaction& tx, std::int64_t slot, const limits& normal, finding& into) {
+  const auto pins = tx.execute(queries::doctor::leaf_pins, {slot, normal.transaction_age.count()});
   for (std::size_t i = 0; i < pins.size(); ++i) {
     const auto& row = pins[i];
     const auto age = age_text(microseconds(row[4].integer()));
@@ -55,7 +55,7 @@ void explain_leaf(transaction& tx, std::int64_t slot, timestamp before, finding&
       into.fix += fmt::format("select pg_terminate_backend({});\n", row[0].integer());
     }
   }
-  const auto behind = tx.execute(queries::doctor::shares_behind, {before});
+  const auto behind = tx.execute(queries::doctor::shares_behind, {tx.env().now() - normal.leaf_age});
   if (!behind[0][0].is_null())
     into.seen += fmt::format("; shares {} have not published what is in it", behind[0][0].text());
   if (into.fix.empty()) {
@@ -80,7 +80,7 @@ void find_stuck_ring(transaction& tx, const limits& normal, findings& into) {
                           "empty",
                           state[0][0].integer(), age_text(tx.env().now() - state[0][1].time()), slot),
       .why = "nothing is lost, but the leaf grows without end, and what is old stays"};
-  explain_leaf(tx, slot, before, found);
+  explain_leaf(tx, slot, normal, found);
   into.push_back(std::move(found));
 }
 

@@ -39,7 +39,8 @@ from (select (pg_sequence_last_value('settle.outbox_ring'::regclass) & 7)::small
 join settle.outbox_leaves cur on cur.slot = now.slot
 join settle.outbox_leaves nxt on nxt.slot = ((now.slot + 1) & 7)::smallint
 
--- Whoever holds any lock on leaf $1 keeps it from being emptied.
+-- Whoever holds any lock on leaf $1 keeps it from being emptied. Relays and vacuum are there for moments: only
+-- what is older than $2 microseconds counts.
 -- name: leaf_pins
 select l.pid, coalesce(a.usename, ''), coalesce(a.application_name, ''), coalesce(a.state, ''),
        coalesce((extract(epoch from clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint, 0),
@@ -52,6 +53,8 @@ left join pg_catalog.pg_locks x on l.pid is null and x.pid is null and x.locktyp
 left join pg_catalog.pg_prepared_xacts p on p.transaction = x.transactionid
 where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
   and l.relation = to_regclass('settle.outbox_' || $1::integer)
+  and (a.backend_type = 'client backend' or l.pid is null)
+  and coalesce(a.xact_start, p.prepared) < clock_timestamp() - $2::float8 * interval '1 microsecond'
 group by 1, 2, 3, 4, 5, 6, 7 order by 5 desc limit 10
 
 -- Shares that have not done what a tick from before $1 shows.
