@@ -87,9 +87,29 @@ void find_failing_shares(transaction& tx, const limits&, findings& into) {
                     .advice = "Mend what the error names. Relays try again by themselves."});
 }
 
+void find_failed_events(transaction& tx, const limits&, findings& into) {
+  const auto rows = tx.execute(queries::doctor::failed_events);
+  if (rows.empty()) return;
+  const auto& row = rows[0];
+  into.push_back(
+      {.level = severity::problem,
+       .code = "failed_events",
+       .title = "Events were given up",
+       .seen = fmt::format("{} FAILED; the first is {} of key '{}' for {}, after {} {} ago: {}",
+                           counted(row[6].integer(), "event"), row[1].text(), row[2].text(), row[0].text(),
+                           counted(row[3].integer(), "attempt"), age_text(tx.env().now() - row[5].time()),
+                           row[4].text()),
+       .why = "nobody tries them again by itself, and where strict order was asked for their keys wait",
+       .advice = "Mend what the error names, then requeue them: settle::requeue_failed(db) in a program, or "
+                 "as here "
+                 "stands.",
+       .fix = row[7].text()});
+}
+
 constexpr check all[] = {
     {"relays", "Nothing waits without a relay", find_nobody_relays},
     {"the keys of waiting events", "No key holds most of what waits", find_hot_share},
+    {"failed events", "No event was given up", find_failed_events},
     {"failed attempts", "No share of the outbox fails", find_failing_shares},
 };
 

@@ -9,6 +9,7 @@
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
+#include "settle/testing.hpp"
 #include "support/doctor_fixture.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
@@ -246,6 +247,32 @@ TEST_F(postgres_doctor, names_the_key_that_most_events_have) {
   EXPECT_FALSE(found("hot_lane"));
   for (int i = 0; i < 200; ++i) emit(fmt::format("k{}", i));
   EXPECT_FALSE(found("hot_lane")) << "spread over all shares";
+}
+
+TEST_F(postgres_doctor, finds_events_that_were_given_up_and_requeues_them) {
+  testing::manual_time time;
+  const auto later = postgres::open(own->conninfo(), {.env = {.time = &time, .log = &log}});
+  emit("bad");
+  destination.refuse = [](const message&) {
+    return publish_result{publish_status::message_rejected, "too sour"};
+  };
+  relay r(*later, destination);
+  ASSERT_TRUE(eventually([&] {
+    r.run_once();
+    time.advance(1h);
+    return found("failed_events");
+  }));
+  r.leave();
+  const auto one = expect("failed_events");
+  EXPECT_NE(one.seen.find("too sour"), std::string::npos) << one.seen;
+  expect_cure(one);
+  destination.refuse = {};
+  destination.seen.clear();
+  time.advance(1h);
+  relay again(*later, destination);
+  while (again.run_once()) {
+  }
+  EXPECT_EQ(destination.seen.size(), 1u);
 }
 
 TEST_F(postgres_doctor, finds_shares_that_fail) {

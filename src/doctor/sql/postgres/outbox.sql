@@ -31,6 +31,12 @@ from waiting group by 1 order by 2 desc
 select share, failures, coalesce(last_error, '') from settle.shares
 where scope = 'outbox' and failures > 0 order by failures desc, share
 
+-- The one that failed first, how many have, and what gives all of them new attempts.
+-- name: failed_events
+select h.topic, h.event_type, h.aggregate_id, h.attempts, coalesce(h.last_error, ''), h.next_at, count(*) over (),
+       'update settle.outbox_held set status = ''WAITING'', attempts = 0, next_at = 0 where status = ''FAILED'';'
+from settle.outbox_held h where h.status = 'FAILED' order by h.next_at, h.seq limit 1
+
 -- The leaf that is written to, the one that comes next, and since when each has been in use.
 -- name: ring_state
 select cur.slot, cur.opened_at, nxt.slot, nxt.opened_at,

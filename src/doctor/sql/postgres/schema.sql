@@ -10,7 +10,7 @@ with expected(relation, columns, kind) as (
          ('shares', 'scope, share', 'primary key'), ('members', 'scope, member', 'primary key'),
          ('outbox_ticks', 'n', 'primary key'), ('outbox_ticks', 'at', 'index'),
          ('outbox_progress', 'id', 'primary key'), ('outbox_leaves', 'slot', 'primary key'),
-         ('natural_keys', 'event_id', 'primary key'), ('natural_keys', 'created_at', 'index'),
+         ('outbox_held', 'seq', 'primary key'), ('natural_keys', 'event_id', 'primary key'), ('natural_keys', 'created_at', 'index'),
          ('processed_events', 'consumer, message_id', 'primary key'),
          ('consumer_fences', 'consumer, partition', 'primary key'),
          ('processed_batches', 'consumer, id', 'primary key'),

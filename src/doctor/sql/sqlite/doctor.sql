@@ -21,5 +21,10 @@ select count(*) from settle_members where scope = 'outbox' and lease_until > $1
 select share, failures, coalesce(last_error, '') from settle_shares
 where scope = 'outbox' and failures > 0 order by failures desc, share
 
+-- Other programs should not write to these files, so there is no statement to hand out.
+-- name: failed_events
+select h.topic, h.event_type, h.aggregate_id, h.attempts, coalesce(h.last_error, ''), h.next_at, count(*) over (), ''
+from settle_outbox_held h where h.status = 'FAILED' order by h.next_at, h.seq limit 1
+
 -- name: quick_check
 select * from pragma_quick_check(10)
