@@ -30,12 +30,6 @@ struct doctor_arguments {
   }
 };
 
-bool names_server(std::string_view where) {
-  if (where.starts_with("postgres://") || where.starts_with("postgresql://")) return true;
-  const auto word = where.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
-  return word != 0 && word != std::string_view::npos && where[word] == '=';
-}
-
 // A pooler in transaction mode takes no prepared statements of ours, and whoever relays through it should
 // know.
 diagnosis examine_server(const std::string& conninfo, const doctor_arguments& wanted) {
@@ -56,6 +50,7 @@ diagnosis examine_local(const std::string& path, const doctor_arguments& wanted)
   if (!wanted.table.empty())
     throw failure(errc::invalid_argument,
                   "--table judges tables in PostgreSQL; name the server with --database 'host=… dbname=…'");
+  compose::check_database(path);
   std::error_code failed;
   if (!std::filesystem::is_regular_file(path, failed))
     throw failure(
@@ -76,7 +71,7 @@ diagnosis examine_local(const std::string& path, const doctor_arguments& wanted)
 
 int doctor_command(const context& shared, const doctor_arguments& wanted) {
   const auto where = shared.service_path();
-  const auto of = names_server(where) ? examine_server(where, wanted) : examine_local(where, wanted);
+  const auto of = shared.on_postgres() ? examine_server(where, wanted) : examine_local(where, wanted);
   fmt::print("{}", shared.json ? diagnosis_json(of) : diagnosis_text(of));
   return doctor::healthy(of.findings) ? exit_ok : exit_found;
 }
