@@ -10,6 +10,7 @@ namespace settle::cli {
 struct context;
 
 void add_backup(CLI::App& to, context& shared);
+void add_doctor(CLI::App& to, context& shared);
 void add_migrate(CLI::App& to, context& shared);
 void add_outbox(CLI::App& to, context& shared);
 void add_publish(CLI::App& to, context& shared);

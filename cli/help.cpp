@@ -18,6 +18,7 @@ constexpr const char* examples_and_codes = R"(Examples:
   settle relay --once            bring what is waiting to the broker, then end
   settle tail orders --follow    watch a topic
   settle status                  is anything stuck?
+  settle doctor                  what is wrong with the database, and how to fix it
   settle verify --service orders.db --service warehouse.db --broker broker.db
   settle status --database postgresql://shop@db.internal/shop
 
@@ -25,7 +26,7 @@ Options above may stand before or after the command; `settle COMMAND --help` sho
 
 Exit codes:
   0  done
-  1  verify found something lost, doubled, invented (ghost) or reordered
+  1  verify found something lost, doubled, invented (ghost) or reordered; doctor found a problem
   2  usage or invalid input; the same call will fail again
   3  a store is unavailable or busy; try again
 
