@@ -100,8 +100,7 @@ void find_failed_events(transaction& tx, const limits&, findings& into) {
                            counted(row[3].integer(), "attempt"), age_text(tx.env().now() - row[5].time()),
                            row[4].text()),
        .why = "nobody tries them again by itself, and where strict order was asked for their keys wait",
-       .advice = "Mend what the error names, then requeue them: settle::requeue_failed(db) in a program, or "
-                 "as here "
+       .advice = "Mend what the error names, then requeue them with `settle outbox requeue --all` or as here "
                  "stands.",
        .fix = row[7].text()});
 }

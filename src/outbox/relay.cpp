@@ -20,7 +20,9 @@ using outbox::window_outcome;
 namespace {
 
 constexpr duration retry_wait = std::chrono::milliseconds(100);
-constexpr int batches_per_note = 4;
+// What a crash makes it send again is bounded by both.
+constexpr int batches_per_note = 16;
+constexpr duration note_within = std::chrono::milliseconds(100);
 constexpr std::int64_t expire_when_idle = 1000;  // rows per renewal of the lease
 
 void check(const relay_options& options) {
@@ -144,7 +146,9 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
   pause_if_failed(fates, results);
   env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
   const bool clean = outcome.stopped.empty() && outcome.to_hold.empty();
-  unnoted_.due = !clean || unnoted_.batches >= batches_per_note || !next_group();
+  if (unnoted_.batches == 1) unnoted_.since = env().now();
+  const bool enough = unnoted_.batches >= batches_per_note || env().now() - unnoted_.since >= note_within;
+  unnoted_.due = !clean || enough || !next_group();
   if (unnoted_.due) note_progress(cancel);
 }
 

@@ -56,6 +56,7 @@ class relay::engine {
 
   struct done {
     int batches = 0;
+    timestamp since{};  // of the first of them
     std::int64_t events = 0;
     std::uint32_t shares = 0;              // that have published: bit per share
     std::vector<outbox::held_event> held;  // whose rows are not written yet

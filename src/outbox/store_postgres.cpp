@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
-#include <numeric>
+#include <atomic>
 #include <optional>
 
 #include "base/sortable.hpp"
+#include "outbox/page_reader.hpp"
 #include "outbox/store.hpp"
 #include "queries/outbox.hpp"
 #include "settle/error.hpp"
@@ -19,18 +19,12 @@ std::string array_text(const Numbers& numbers) {
   return fmt::format("{{{}}}", fmt::join(numbers, ","));
 }
 
-// The late ones and the new ones of a window come one after the other, each in order.
-std::vector<std::size_t> by_number(const result& rows) {
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto number = [&](std::size_t i) { return rows[i][0].integer(); };
-  if (!std::ranges::is_sorted(order, {}, number)) std::ranges::sort(order, {}, number);
-  return order;
-}
-
 class server_store final : public store {
  public:
-  server_store(database& db, const relay_options& options) : db_(db), options_(options) {}
+  server_store(database& db, const relay_options& options) : db_(db), options_(options) {
+    constexpr std::size_t careful = 16 * 1024;
+    expect_rows_of(careful);
+  }
 
   cursor take_tick(const std::stop_token& cancel) override {
     auto tx = db_.begin(cancel);
@@ -51,12 +45,16 @@ class server_store final : public store {
   // commit was: consumers judge copies by it. While a page is being published the next one is read.
   window read(const share_group& group, const cursor&) override {
     auto found = take_ahead(group);
-    if (!found) found = fetch(group, {rows_per_read(), cluster_});
+    if (!found) found = fetch(group, {cluster_});
+    auto made = window_of(*found);
     std::size_t bytes = 0;
-    for (const auto& m : found->messages) bytes += m.payload.size();
-    if (!found->rows.empty()) average_bytes_ = std::max(bytes / found->rows.size(), average_bytes_ / 2);
-    if (found->end.upto > 0) read_ahead({found->end, group.mask});
-    return std::move(*found);
+    for (const auto& m : made.messages) bytes += m.payload.size();
+    if (!made.rows.empty()) expect_rows_of(std::max(bytes / made.rows.size(), average_bytes_ / 2));
+    if (made.end.upto > 0 && !ahead_)
+      ahead_ = std::make_unique<page_reader>(
+          share_group{made.end, group.mask},
+          [this, terms = page_terms{cluster_}](const share_group& next) { return fetch(next, terms); });
+    return made;
   }
 
   void note(transaction& tx, const progress& what) override {
@@ -137,67 +135,65 @@ class server_store final : public store {
   }
 
   struct page_terms {
-    std::size_t rows_max = 0;
     std::optional<cluster_identity> cluster;
   };
 
   // Also called from another thread.
-  window fetch(const share_group& group, const page_terms& terms) const {
-    const auto rows_max = terms.rows_max;
-    window found;
-    found.upto = group.from.upto > 0 ? group.from.upto : group.from.tick + 1;
+  page fetch(const share_group& group, const page_terms& terms) const {
+    const auto upto = window_of_next(group.from);
+    const auto rows_max = rows_per_read_.load();
     auto tx = db_.read();
     if (tx.identity() != terms.cluster)
       throw error(errc::store_unavailable,
                   db_.name() + " has led to another server, or to a standby, since the last tick");
     tx.post(queries::outbox::plan_for_reading);
-    auto rows = tx.execute(queries::outbox::read_window, {group.from.tick, found.upto, group.from.seq,
-                                                          group.mask, static_cast<std::int64_t>(rows_max)});
-    const auto order = by_number(rows);
-    const auto taken = std::min(order.size(), rows_max);
-    found.rows.reserve(taken);
-    found.messages.reserve(taken);
-    for (std::size_t n = 0; n < taken; ++n) {
-      found.rows.push_back(window_row_of(rows[order[n]]));
-      found.messages.push_back(message_of(rows, order[n]));
-      found.messages.back().extensions["settleplace"] = sortable({found.upto, found.rows.back().seq});
-    }
-    const bool full = taken == rows_max;
-    found.end = full ? cursor{group.from.tick, found.upto, found.rows.back().seq} : cursor{found.upto, 0, 0};
+    page found{group, {upto, 0, 0}, {}};
+    found.rows = tx.execute(queries::outbox::read_window,
+                            {group.from.tick, upto, group.from.seq, group.mask, rows_max});
+    // The late ones and the new ones come one after the other, at most so many of each, and they do not
+    // overlap.
+    const auto count = static_cast<std::int64_t>(found.rows.size());
+    if (count >= rows_max)
+      found.end = {group.from.tick, upto, found.rows[static_cast<std::size_t>(rows_max) - 1][0].integer()};
     return found;
   }
 
-  struct page_ahead {
-    share_group of;
-    std::future<window> page;
-  };
+  static std::int64_t window_of_next(const cursor& from) { return from.upto > 0 ? from.upto : from.tick + 1; }
 
-  void read_ahead(const share_group& group) {
-    const page_terms terms{rows_per_read(), cluster_};
-    ahead_ = {group, std::async(std::launch::async, [this, group, terms] { return fetch(group, terms); })};
+  static window window_of(page& read) {
+    window made{read.end, window_of_next(read.of.from), {}, {}};
+    for (std::size_t i = 0; i < read.rows.size(); ++i) {
+      const auto row = window_row_of(read.rows[i]);
+      if (read.end.upto > 0 && row.seq > read.end.seq) break;
+      if (!made.rows.empty() && row.seq <= made.rows.back().seq)
+        throw error(errc::statement_failed, "the rows of a window came out of order");
+      made.rows.push_back(row);
+      made.messages.push_back(message_of(read.rows, i));
+      made.messages.back().extensions["settleplace"] = sortable({made.upto, row.seq});
+    }
+    return made;
   }
 
-  // The page that was read ahead, if it is the one that is wanted after all.
-  std::optional<window> take_ahead(const share_group& group) {
+  std::optional<page> take_ahead(const share_group& group) {
     if (!ahead_) return std::nullopt;
-    auto ahead = std::move(*ahead_);
-    ahead_.reset();
-    if (ahead.of == group) return ahead.page.get();
-    ahead.page.wait();
-    return std::nullopt;
+    auto found = ahead_->take(group);
+    if (!found || found->end.upto == 0) ahead_.reset();
+    return found;
   }
 
-  // Payloads are not measured beforehand: as many rows as the last ones let expect to fit.
-  std::size_t rows_per_read() const {
-    const auto fit = options_.batch_bytes_max / std::max<std::size_t>(average_bytes_, 1);
-    return std::clamp<std::size_t>(fit, 1, options_.batch_max);
+  void expect_rows_of(std::size_t bytes) {
+    average_bytes_ = bytes;
+    const auto fit = options_.batch_bytes_max / std::max<std::size_t>(bytes, 1);
+    rows_per_read_ = static_cast<std::int64_t>(std::clamp<std::size_t>(fit, 1, options_.batch_max));
   }
 
   database& db_;
   relay_options options_;
   std::optional<cluster_identity> cluster_;  // that the last tick was taken on
-  std::size_t average_bytes_ = 16 * 1024;    // the first read is careful
-  std::optional<page_ahead> ahead_;          // goes first at the end: it uses the rest
+  // Payloads are not measured beforehand: as many rows as the last ones let expect to fit.
+  std::size_t average_bytes_ = 0;
+  std::atomic<std::int64_t> rows_per_read_ = 0;
+  std::unique_ptr<page_reader> ahead_;  // goes first at the end: it uses the rest
 };
 
 }  // namespace

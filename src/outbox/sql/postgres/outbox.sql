@@ -36,10 +36,11 @@ from settle.identity i
 -- name: sync_commit
 set local synchronous_commit = on
 
--- Leaves come and go faster than their statistics, so the planner is told what is always right here: indexes.
+-- Leaves come and go faster than their statistics, so the planner is told what is always right here: indexes. And the
+-- parts of a window are to come one after the other.
 -- name: plan_for_reading
 select set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('jit', 'off', true)
+       set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)
 
 -- Rows that tick $2 shows and tick $1 does not, above number $3, of the shares in mask $4, at most $5. First
 -- those that were under way at tick $1, all of them with numbers up to its highest; then the newer ones, which
