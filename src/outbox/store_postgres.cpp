@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/sortable.hpp"
+#include "base/zoo.hpp"
 #include "outbox/store.hpp"
 #include "queries/outbox.hpp"
 #include "settle/error.hpp"
@@ -40,7 +41,7 @@ class server_store final : public store {
   }
 
   cursor write_tick(transaction& tx) override {
-    tx.post(queries::outbox::sync_commit);
+    if (!zoo::has(zoo::bug::publish_before_durable)) tx.post(queries::outbox::sync_commit);
     const auto ticked = tx.execute(queries::outbox::write_tick, {db_.env().now()});
     check_cluster(tx, ticked);
     return {ticked[0][0].integer(), 0, 0};
@@ -49,7 +50,9 @@ class server_store final : public store {
   // One tick at a time, and it stays fixed while its window is paged. Every copy of an event then carries the
   // same tick, and first deliveries of a lane come in the order of their ticks and numbers, however late a
   // commit was: consumers judge copies by it. While a page is being published the next one is read.
-  window read(const share_group& group, const cursor&) override {
+  window read(const share_group& group, const cursor& head) override {
+    if (zoo::has(zoo::bug::moving_snapshot))
+      return fetch({{group.from.tick, head.tick, group.from.seq}, group.mask}, {rows_per_read(), cluster_});
     auto found = take_ahead(group);
     if (!found) found = fetch(group, {rows_per_read(), cluster_});
     std::size_t bytes = 0;
@@ -106,11 +109,17 @@ class server_store final : public store {
   }
 
  private:
+  static const query& window_query() {
+    if (zoo::has(zoo::bug::order_by_xid)) return queries::outbox::read_window_by_xid;
+    if (zoo::has(zoo::bug::serial_cursor)) return queries::outbox::read_window_by_number;
+    return queries::outbox::read_window;
+  }
+
   // Ticks hold transaction ids, and those mean something in one history only: after a restore or a failover
   // the same ids are given out again.
   void check_cluster(transaction& tx, const result& ticked) {
     cluster_ = tx.identity();
-    if (!cluster_ || ticked[0][1].is_null()) return;
+    if (!cluster_ || ticked[0][1].is_null() || zoo::has(zoo::bug::cursor_kept_across_failover)) return;
     const cluster_identity known{ticked[0][1].integer(), ticked[0][2].integer(), false};
     if (*cluster_ == known) return;
     throw error(
@@ -151,8 +160,8 @@ class server_store final : public store {
       throw error(errc::store_unavailable,
                   db_.name() + " has led to another server, or to a standby, since the last tick");
     tx.post(queries::outbox::plan_for_reading);
-    auto rows = tx.execute(queries::outbox::read_window, {group.from.tick, found.upto, group.from.seq,
-                                                          group.mask, static_cast<std::int64_t>(rows_max)});
+    auto rows = tx.execute(window_query(), {group.from.tick, found.upto, group.from.seq, group.mask,
+                                            static_cast<std::int64_t>(rows_max)});
     const auto order = by_number(rows);
     const auto taken = std::min(order.size(), rows_max);
     found.rows.reserve(taken);
