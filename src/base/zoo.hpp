@@ -13,9 +13,13 @@ enum class bug {
   claim_kept_after_failed_handler,  // the claims commit without the effects: the retry is taken for a
                                     // duplicate
   cursor_on_reusable_rowid,         // a position that a deleted row had comes again, and counts as published
-  publish_before_durable,           // what a power loss undoes has been published
+  publish_before_durable,           // what a power loss or a crash undoes has been published
   ack_lost_twice,                   // a duplicate uses up its dedup record: the second redelivery runs again
   retention_by_wrong_clock,         // records go by age alone, while a copy can still come: it runs again
+  order_by_xid,     // transaction ids are drawn before the key's lock: they say nothing about order
+  moving_snapshot,  // a window's pages show ever more: what appears behind the last page is skipped
+  serial_cursor,    // the highest number seen: what commits late with a lower one is skipped
+  cursor_kept_across_failover,  // transaction ids of another history: new events look published
 };
 
 #ifdef SETTLE_ZOO

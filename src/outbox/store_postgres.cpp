@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/sortable.hpp"
+#include "base/zoo.hpp"
 #include "outbox/page_reader.hpp"
 #include "outbox/store.hpp"
 #include "queries/outbox.hpp"
@@ -27,23 +28,25 @@ class server_store final : public store {
   }
 
   cursor take_tick(const std::stop_token& cancel) override {
-    auto tx = db_.begin(cancel);
-    const auto ticked = write_tick(tx);
-    tx.commit("relay.tick");
-    return ticked;
+    while (true) {
+      auto tx = db_.begin(cancel);
+      const auto ticked = tick(tx);
+      tx.commit("relay.tick");
+      if (!ticked.was_late) return ticked.at;  // else the other one's may not show what we came for
+    }
   }
 
-  cursor write_tick(transaction& tx) override {
-    tx.post(queries::outbox::sync_commit);
-    const auto ticked = tx.execute(queries::outbox::write_tick, {db_.env().now()});
-    check_cluster(tx, ticked);
-    return {ticked[0][0].integer(), 0, 0};
-  }
+  cursor write_tick(transaction& tx) override { return tick(tx).at; }
 
   // One tick at a time, and it stays fixed while its window is paged. Every copy of an event then carries the
   // same tick, and first deliveries of a lane come in the order of their ticks and numbers, however late a
   // commit was: consumers judge copies by it. While a page is being published the next one is read.
   window read(const share_group& group, const cursor&) override {
+    if (zoo::has(zoo::bug::moving_snapshot)) {
+      const auto newest = take_tick({}).tick;
+      auto moving = fetch({{group.from.tick, newest, group.from.seq}, group.mask}, {cluster_});
+      return window_of(moving);
+    }
     auto found = take_ahead(group);
     if (!found) found = fetch(group, {cluster_});
     auto made = window_of(*found);
@@ -104,11 +107,29 @@ class server_store final : public store {
   }
 
  private:
+  struct new_tick {
+    cursor at;
+    bool was_late = false;  // another relay took one at the same time
+  };
+
+  new_tick tick(transaction& tx) {
+    if (!zoo::has(zoo::bug::publish_before_durable)) tx.post(queries::outbox::sync_commit);
+    const auto ticked = tx.execute(queries::outbox::write_tick, {db_.env().now()});
+    check_cluster(tx, ticked);
+    return {{ticked[0][0].integer(), 0, 0}, ticked[0][3].integer() != 0};
+  }
+
+  static const query& window_query() {
+    if (zoo::has(zoo::bug::order_by_xid)) return queries::outbox::read_window_by_xid;
+    if (zoo::has(zoo::bug::serial_cursor)) return queries::outbox::read_window_by_number;
+    return queries::outbox::read_window;
+  }
+
   // Ticks hold transaction ids, and those mean something in one history only: after a restore or a failover
   // the same ids are given out again.
   void check_cluster(transaction& tx, const result& ticked) {
     cluster_ = tx.identity();
-    if (!cluster_ || ticked[0][1].is_null()) return;
+    if (!cluster_ || ticked[0][1].is_null() || zoo::has(zoo::bug::cursor_kept_across_failover)) return;
     const cluster_identity known{ticked[0][1].integer(), ticked[0][2].integer(), false};
     if (*cluster_ == known) return;
     throw error(
@@ -148,11 +169,12 @@ class server_store final : public store {
                   db_.name() + " has led to another server, or to a standby, since the last tick");
     tx.post(queries::outbox::plan_for_reading);
     page found{group, {upto, 0, 0}, {}};
-    found.rows = tx.execute(queries::outbox::read_window,
-                            {group.from.tick, upto, group.from.seq, group.mask, rows_max});
+    found.rows = tx.execute(window_query(), {group.from.tick, upto, group.from.seq, group.mask, rows_max});
     // The late ones and the new ones come one after the other, at most so many of each, and they do not
     // overlap.
     const auto count = static_cast<std::int64_t>(found.rows.size());
+    if (count == 0 && tx.execute(queries::outbox::count_ticks, {group.from.tick, upto})[0][0].integer() < 2)
+      throw error(errc::ownership_lost, "the outbox was rebased: the ticks that were read have gone");
     if (count >= rows_max)
       found.end = {group.from.tick, upto, found.rows[static_cast<std::size_t>(rows_max) - 1][0].integer()};
     return found;
@@ -174,10 +196,12 @@ class server_store final : public store {
     return made;
   }
 
+  // Whoever has ended, failed or read something else than is wanted is not asked again.
   std::optional<page> take_ahead(const share_group& group) {
     if (!ahead_) return std::nullopt;
-    auto found = ahead_->take(group);
-    if (!found || found->end.upto == 0) ahead_.reset();
+    auto reader = std::move(ahead_);
+    auto found = reader->take(group);
+    if (found && found->end.upto > 0) ahead_ = std::move(reader);
     return found;
   }
 

@@ -12,26 +12,32 @@ select pg_advisory_xact_lock(hashtextextended('settle.key.' || $1, 0))
 select database_id, generation from settle.identity
 
 -- A tick, if anything can have become visible: the sequence has moved, or somebody who may hold a number up to
--- the last tick's has ended since. Then the newest tick, ours or not, and the
--- history that all of them belong to. It must be the first statement of its
--- transaction that writes: xid_high has to be drawn after the sequence was read.
+-- the last tick's has ended since. Returns the newest tick, ours or not, the history that all of them belong to, and
+-- whether somebody else has taken this tick before us. It must be the first statement of its transaction that
+-- writes: xid_high has to be drawn after the sequence was read.
 -- name: write_tick
 with last as (select * from settle.outbox_ticks order by n desc limit 1),
-made as (
-  insert into settle.outbox_ticks (n, snap, seq_high, xid_high, at)
-  select k.n + 1, pg_current_snapshot(), s.last_value,
-         case when s.last_value <> k.seq_high then pg_current_xact_id() else k.xid_high end, $1::bigint
+wanted as (
+  select k.n + 1 as n, pg_current_snapshot() as snap, s.last_value as seq_high,
+         case when s.last_value <> k.seq_high then pg_current_xact_id() else k.xid_high end as xid_high
   from settle.outbox_seq s, last k
   where s.last_value <> k.seq_high
      or exists (select from pg_snapshot_xip(k.snap) x
                 where x < k.xid_high and pg_visible_in_snapshot(x, pg_current_snapshot()))
      or exists (select from generate_series(pg_snapshot_xmax(k.snap)::text::bigint,
                                             k.xid_high::text::bigint - 1) g
-                where pg_visible_in_snapshot(g::text::xid8, pg_current_snapshot()))
+                where pg_visible_in_snapshot(g::text::xid8, pg_current_snapshot()))),
+made as (
+  insert into settle.outbox_ticks (n, snap, seq_high, xid_high, at)
+  select n, snap, seq_high, xid_high, $1::bigint from wanted
   on conflict (n) do nothing
   returning n)
-select coalesce((select n from made), (select n from last)), i.system_identifier, i.timeline
+select coalesce((select n from made), (select n from last)), i.system_identifier, i.timeline,
+       (select count(*) from wanted) - (select count(*) from made)
 from settle.identity i
+
+-- name: count_ticks
+select count(*) from settle.outbox_ticks where n in ($1, $2)
 
 -- name: sync_commit
 set local synchronous_commit = on
