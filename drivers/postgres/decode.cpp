@@ -52,13 +52,13 @@ value as_time(std::string_view bytes) {
 
 value as_uuid(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(36);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    const auto byte = static_cast<unsigned char>(bytes[i]);
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
+  std::string text(36, '-');
+  auto* next = text.data();
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) ++next;
+    const auto byte = static_cast<unsigned char>(bytes.at(i));
+    *next++ = digits[byte >> 4];
+    *next++ = digits[byte & 15];
   }
   return text;
 }

@@ -23,6 +23,7 @@ constexpr duration retry_wait = std::chrono::milliseconds(100);
 // What a crash makes it send again is bounded by both.
 constexpr int batches_per_note = 16;
 constexpr duration note_within = std::chrono::milliseconds(100);
+constexpr duration shortest_poll = std::chrono::milliseconds(2);
 constexpr std::int64_t expire_when_idle = 1000;  // rows per renewal of the lease
 
 void check(const relay_options& options) {
@@ -128,6 +129,7 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
       if ((group.mask >> share & 1) != 0) at = found.end;
     return;
   }
+  last_arrival_ = env().now();
   std::vector<publish_result> results;  // by row
   const auto fates = publish_window(found, results);
   const auto outcome = outbox::judge(group, {found.end, found.upto, found.rows, fates});
@@ -273,6 +275,9 @@ void relay::engine::lose_everything(const char* why) {
 duration relay::engine::idle_wait() const {
   const auto now = env().now();
   auto wait = std::min(options_.idle_poll, options_.lease_ttl / 3);
+  // While events flow, those that nobody announces are looked for often: each pause is a part of the silence.
+  if (store_->commits_unnoticed())
+    wait = std::min(wait, std::max<duration>((now - last_arrival_) / 4, shortest_poll));
   if (pause_.until > now) return std::min(wait, pause_.until - now);
   if (const auto due = held_.book().next_due()) wait = std::clamp(*due - now, duration::zero(), wait);
   return wait;

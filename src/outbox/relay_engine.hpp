@@ -53,6 +53,7 @@ class relay::engine {
   std::map<int, outbox::cursor> noted_;    // the same as the database knows it
   outbox::cursor head_;                    // what lies up to it is durable, and may be published
   outbox::cursor previous_;                // where the last window ended
+  timestamp last_arrival_{};               // when a window last had rows
 
   struct done {
     int batches = 0;

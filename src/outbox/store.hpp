@@ -52,6 +52,9 @@ class store {
   // In a write transaction: removes at most so many rows that are done and older than their time.
   virtual void expire(transaction& tx, std::int64_t rows_max) = 0;
 
+  // Whether a commit may come without a wake-up, so that it has to be looked for.
+  virtual bool commits_unnoticed() const { return false; }
+
   // In transactions of its own, now and then.
   virtual void keep_house(const std::stop_token&) {}
 };

@@ -93,6 +93,9 @@ class server_store final : public store {
     tx.post(queries::outbox::expire_natural_keys, {now - options_.natural_key_keep, rows_max});
   }
 
+  // Of programs that publish with SQL alone.
+  bool commits_unnoticed() const override { return true; }
+
   void keep_house(const std::stop_token& cancel) override {
     auto tx = db_.begin(cancel);
     const auto turned =
@@ -184,6 +187,8 @@ class server_store final : public store {
 
   static window window_of(page& read) {
     window made{read.end, window_of_next(read.of.from), {}, {}};
+    made.rows.reserve(read.rows.size());
+    made.messages.reserve(read.rows.size());
     for (std::size_t i = 0; i < read.rows.size(); ++i) {
       const auto row = window_row_of(read.rows[i]);
       if (read.end.upto > 0 && row.seq > read.end.seq) break;

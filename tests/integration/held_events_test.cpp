@@ -234,7 +234,8 @@ TEST_P(held_events, a_relay_wakes_for_the_next_one_that_is_due) {
   relay r(*db, destination);
   emit("k", "soon", {.deliver_at = time.now() + 30ms});
   run(r);
-  EXPECT_EQ(r.idle_wait(), 30ms);
+  EXPECT_LE(r.idle_wait(), 30ms);
+  EXPECT_GT(r.idle_wait(), 0ms);
 }
 
 // Proves O4, O13

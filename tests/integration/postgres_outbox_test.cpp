@@ -217,6 +217,21 @@ TEST_F(postgres_outbox, a_rebase_keeps_what_was_published_after_the_restore) {
   EXPECT_EQ(payloads(), (names{"published", "pending", "after the restore"}));
 }
 
+// Proves O3: programs that publish with SQL alone announce nothing
+TEST_F(postgres_outbox, while_events_flow_the_relay_looks_for_more_of_them_often) {
+  relay r(*db, destination);
+  time.advance(1h);
+  run(r);
+  EXPECT_EQ(r.idle_wait(), 500ms) << "nothing has ever come";
+  emit("k", "1");
+  run(r);
+  EXPECT_EQ(r.idle_wait(), 2ms);
+  time.advance(400ms);
+  EXPECT_EQ(r.idle_wait(), 100ms);
+  time.advance(1min);
+  EXPECT_EQ(r.idle_wait(), 500ms);
+}
+
 // Proves O4
 TEST_F(postgres_outbox, strict_publishers_of_one_key_go_one_after_the_other) {
   auto first = db->begin();
