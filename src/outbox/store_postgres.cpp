@@ -85,9 +85,9 @@ class server_store final : public store {
   }
 
   void expire(transaction& tx, std::int64_t rows_max) override {
-    if (rows_max <= 0) return;
     const auto now = db_.env().now();
-    constexpr std::int64_t slice = 100;
+    if (rows_max <= 0 || !is_due(next_expiry_, std::chrono::seconds(1))) return;
+    constexpr std::int64_t slice = 1000;
     tx.post(queries::outbox::delete_ticks, {now - options_.outbox_keep, slice});
     tx.post(queries::outbox::delete_progress, {now - options_.outbox_keep, slice});
     tx.post(queries::outbox::expire_natural_keys, {now - options_.natural_key_keep, rows_max});
@@ -97,6 +97,7 @@ class server_store final : public store {
   bool commits_unnoticed() const override { return true; }
 
   void keep_house(const std::stop_token& cancel) override {
+    if (!is_due(next_turn_, std::chrono::seconds(10))) return;
     auto tx = db_.begin(cancel);
     const auto turned =
         tx.execute(queries::outbox::turn_ring, {db_.env().now(), options_.outbox_keep.count()});
@@ -116,10 +117,19 @@ class server_store final : public store {
   };
 
   new_tick tick(transaction& tx) {
-    if (!zoo::has(zoo::bug::publish_before_durable)) tx.post(queries::outbox::sync_commit);
-    const auto ticked = tx.execute(queries::outbox::write_tick, {db_.env().now()});
+    const bool synced = !zoo::has(zoo::bug::publish_before_durable);
+    const auto ticked =
+        tx.execute(queries::outbox::write_tick, {db_.env().now(), static_cast<std::int64_t>(synced)});
     check_cluster(tx, ticked);
     return {{ticked[0][0].integer(), 0, 0}, ticked[0][3].integer() != 0};
+  }
+
+  // These small tables grow with ticks, not with events: a look now and then is enough.
+  bool is_due(timestamp& next, duration every) const {
+    const auto now = db_.env().now();
+    if (now < next && next - now <= every) return false;  // else the clock was set back
+    next = now + every;
+    return true;
   }
 
   static const query& window_query() {
@@ -222,6 +232,7 @@ class server_store final : public store {
   // Payloads are not measured beforehand: as many rows as the last ones let expect to fit.
   std::size_t average_bytes_ = 0;
   std::atomic<std::int64_t> rows_per_read_ = 0;
+  timestamp next_expiry_{}, next_turn_{};
   std::unique_ptr<page_reader> ahead_;  // goes first at the end: it uses the rest
 };
 

@@ -74,13 +74,12 @@ ownership_change ownership::refresh(transaction& tx) {
   for (const auto& row : rows) {
     if (row.owner != member_) continue;
     const bool kept = std::ranges::find(plan.release, row.share) == plan.release.end();
-    if (kept) {
-      tx.execute(queries::sql::renew_share, {scope, row.share, member_, row.epoch, until});
+    if (kept)
       next_held_[row.share] = {row.epoch, row.position};
-    } else {
+    else
       tx.execute(queries::sql::release_share, {scope, row.share, member_, row.epoch});
-    }
   }
+  if (!next_held_.empty()) tx.execute(queries::sql::renew_shares, {scope, member_, until});
   for (const int share : plan.claim) {
     const auto claimed = tx.execute(queries::sql::claim_share, {scope, share, member_, until, now});
     if (!claimed.empty()) next_held_[share] = {claimed[0][0].integer(), claimed[0][1].integer()};

@@ -14,7 +14,8 @@ select database_id, generation from settle.identity
 -- A tick, if anything can have become visible: the sequence has moved, or somebody who may hold a number up to
 -- the last tick's has ended since. Returns the newest tick, ours or not, the history that all of them belong to, and
 -- whether somebody else has taken this tick before us. It must be the first statement of its transaction that
--- writes: xid_high has to be drawn after the sequence was read.
+-- writes: xid_high has to be drawn after the sequence was read. Its commit is synced, whatever the session's setting
+-- ($2: 1).
 -- name: write_tick
 with last as (select * from settle.outbox_ticks order by n desc limit 1),
 wanted as (
@@ -33,14 +34,12 @@ made as (
   on conflict (n) do nothing
   returning n)
 select coalesce((select n from made), (select n from last)), i.system_identifier, i.timeline,
-       (select count(*) from wanted) - (select count(*) from made)
+       (select count(*) from wanted) - (select count(*) from made),
+       case when $2::integer = 1 then set_config('synchronous_commit', 'on', true) end
 from settle.identity i
 
 -- name: count_ticks
 select count(*) from settle.outbox_ticks where n in ($1, $2)
-
--- name: sync_commit
-set local synchronous_commit = on
 
 -- Leaves come and go faster than their statistics, so the planner is told what is always right here: indexes. And the
 -- parts of a window are to come one after the other.

@@ -45,3 +45,6 @@ select count(*) from (
   join unnest($3::integer[], $4::bigint[]) h(share, epoch) on h.share = s.share and h.epoch = s.epoch
   where s.scope = $1 and s.owner = $2
   order by s.share for share of s) mine
+
+-- name: sync_commit
+set local synchronous_commit = on

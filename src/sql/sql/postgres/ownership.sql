@@ -31,8 +31,9 @@ update settle.shares set owner = $3, epoch = epoch + 1, lease_until = $4
 where scope = $1 and share = $2 and (owner is null or lease_until <= $5)
 returning epoch, position
 
--- name: renew_share
-update settle.shares set lease_until = $5 where scope = $1 and share = $2 and owner = $3 and epoch = $4
+-- All that are left after what is too much was released.
+-- name: renew_shares
+update settle.shares set lease_until = $3 where scope = $1 and owner = $2
 
 -- name: release_share
 update settle.shares set owner = null, lease_until = 0
