@@ -17,8 +17,8 @@ struct waiting_events {
 
 // By share.
 std::map<std::int64_t, waiting_events> read_waiting(transaction& tx, std::int64_t upto) {
-  tx.execute(queries::cli::plan_for_reading);
-  const auto rows = tx.execute(queries::cli::read_outbox_waiting, {upto});
+  tx.execute(queries::outbox::plan_for_counting);
+  const auto rows = tx.execute(queries::outbox::read_waiting, {upto});
   std::map<std::int64_t, waiting_events> found;
   for (std::size_t i = 0; i < rows.size(); ++i)
     found[rows[i][0].integer()] = {rows[i][1].integer(), rows[i][2].time()};

@@ -13,18 +13,20 @@ namespace settle::daemon {
 void read_service_gauges(database& service, gauge_values& into) {
   auto tx = service.read();
   const auto now = service.env().now();
-  tx.execute(queries::daemon::plan_for_reading);
-  const auto pending = tx.execute(queries::daemon::read_pending);
-  const auto held = tx.execute(queries::outbox::count_held, {std::numeric_limits<std::int64_t>::max(), now});
-  const auto count = pending[0][0].integer() + held[0][0].integer();
-  auto oldest = now;
-  for (const auto& since : {pending[0][1], held[0][3]})
-    if (!since.is_null()) oldest = std::min(oldest, since.time());
-  const auto age = now - oldest;
+  constexpr auto everything = std::numeric_limits<std::int64_t>::max();
+  tx.execute(queries::outbox::plan_for_counting);
+  const auto waiting = tx.execute(queries::outbox::read_waiting, {everything});
+  const auto held = tx.execute(queries::outbox::count_held, {everything, now});
+  auto count = held[0][0].integer();
+  auto oldest = held[0][3].is_null() ? now : std::min(now, held[0][3].time());
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    count += waiting[i][1].integer();
+    oldest = std::min(oldest, waiting[i][2].time());
+  }
   into["settle_outbox_pending_events"] = static_cast<double>(count);
   into["settle_outbox_delayed_events"] = static_cast<double>(held[0][1].integer());
   into["settle_outbox_failed_events"] = static_cast<double>(held[0][2].integer());
-  into["settle_outbox_oldest_pending_age_seconds"] = std::chrono::duration<double>(age).count();
+  into["settle_outbox_oldest_pending_age_seconds"] = std::chrono::duration<double>(now - oldest).count();
   into["settle_relays_alive"] =
       static_cast<double>(tx.execute(queries::daemon::count_relays, {now})[0][0].integer());
 }

@@ -178,7 +178,7 @@ bool table_relay::engine::anything_waits() {
 void table_relay::engine::turn(bool read_on, const std::stop_token& cancel) {
   auto tx = db_.begin(cancel);
   tx.post(queries::outbox::sync_commit);
-  hold_shares(tx);
+  ownership_.confirm(tx);  // also makes this transaction write, and its commit sync
   if (!done_.published.empty()) {
     json_array ids;
     for (const auto& row : done_.published) ids.add(row.id);
@@ -189,20 +189,6 @@ void table_relay::engine::turn(bool read_on, const std::stop_token& cancel) {
   tx.commit("table_relay.turn");
   done_ = {};
   next_ = std::move(found);
-}
-
-void table_relay::engine::hold_shares(transaction& tx) const {
-  std::vector<int> shares;
-  std::vector<std::int64_t> epochs;
-  for (const auto& [share, held] : ownership_.held()) {
-    shares.push_back(share);
-    epochs.push_back(held.epoch);
-  }
-  const auto held = tx.execute(queries::outbox::hold_shares, {"table:" + mapping_.table, ownership_.member(),
-                                                              fmt::format("{{{}}}", fmt::join(shares, ",")),
-                                                              fmt::format("{{{}}}", fmt::join(epochs, ","))});
-  if (held[0][0].integer() != static_cast<std::int64_t>(shares.size()))
-    throw error(errc::ownership_lost, fmt::format("a share of {} has another owner now", mapping_.table));
 }
 
 void table_relay::engine::note(transaction& tx, const row_failure& failure) const {

@@ -30,7 +30,6 @@ class table_relay::engine {
   void refresh_if_due(const std::stop_token& cancel);
   bool anything_waits();
   void turn(bool read_on, const std::stop_token& cancel);
-  void hold_shares(transaction& tx) const;
   void note(transaction& tx, const outbox::row_failure& failure) const;
   outbox::table_batch read(transaction& tx);
   void send(const std::stop_token& cancel);

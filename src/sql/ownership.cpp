@@ -117,9 +117,13 @@ error ownership::lost(int share) const {
 }
 
 void ownership::confirm(transaction& tx) const {
-  for (const auto& [share, held] : held_)
-    if (tx.execute(queries::sql::confirm_share, {settings_.scope, share, member_, held.epoch}).empty())
-      throw lost(share);
+  const auto rows = tx.execute(queries::sql::confirm_shares, {settings_.scope, member_});
+  std::map<std::int64_t, std::int64_t> epochs;
+  for (std::size_t i = 0; i < rows.size(); ++i) epochs[rows[i][0].integer()] = rows[i][1].integer();
+  for (const auto& [share, held] : held_) {
+    const auto found = epochs.find(share);
+    if (found == epochs.end() || found->second != held.epoch) throw lost(share);
+  }
 }
 
 void ownership::note_failure(transaction& tx, int share, const std::string& why) const {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "queries/cli.hpp"
+#include "queries/outbox.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
@@ -132,9 +132,9 @@ TEST_F(postgres_cli, counts_what_is_pending_without_visiting_what_is_published) 
   for (const bool analysed : {false, true}) {
     if (analysed) own->run("analyze settle.outbox");
     auto tx = db->read();
-    tx.execute(queries::cli::plan_for_reading);
+    tx.execute(queries::outbox::plan_for_counting);
     const auto plan = tx.execute(fmt::format("explain (analyze, buffers off, timing off) {}",
-                                             queries::cli::read_outbox_waiting.text(dialect::postgres)),
+                                             queries::outbox::read_waiting.text(dialect::postgres)),
                                  {1'000'000});
     std::string text;
     for (std::size_t i = 0; i < plan.size(); ++i) text += plan[i][0].text() + "\n";

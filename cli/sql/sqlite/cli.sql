@@ -5,10 +5,6 @@
 select coalesce(max(name = 'settle_outbox'), 0), coalesce(max(name = 'broker_topics'), 0)
 from sqlite_master where type = 'table'
 
--- Settings of the planner for this transaction; there are none here.
--- name: plan_for_reading
-select 1
-
 -- A file belongs to no cluster.
 -- name: read_cluster
 select null, null
@@ -20,16 +16,6 @@ select database_id from settle_identity
 -- name: read_outbox_total
 select coalesce((select seq from sqlite_sequence where name = 'settle_outbox'), 0), numbers_skipped
 from settle_identity
-
--- Per share: how many events wait, and since when. Begins at the position of the slowest share, so the
--- published ones before it are not visited. $1: only events up to this sequence number.
--- name: read_outbox_waiting
-select o.lane & 15, count(*), min(o.created_at)
-from settle_outbox o
-left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
-where o.seq > coalesce((select min(position) from settle_shares where scope = 'outbox'), 0)
-  and o.seq <= $1 and o.seq > coalesce(s.position, 0)
-group by 1
 
 -- name: read_blocked_shares
 select share, failures, coalesce(last_error, '') from settle_shares

@@ -37,14 +37,5 @@ select coalesce(bool_or(i.indisunique and i.indpred is null and i.indnkeyatts = 
 from pg_catalog.pg_index i
 where i.indrelid = $1::bigint::oid and i.indisvalid and i.indislive
 
--- The fence: how many of these shares are still owned in this epoch. They stay so until this transaction ends.
--- It is also what makes the transaction write, and its commit sync: see table_relay.cpp.
--- name: hold_shares
-select count(*) from (
-  select 1 from settle.shares s
-  join unnest($3::integer[], $4::bigint[]) h(share, epoch) on h.share = s.share and h.epoch = s.epoch
-  where s.scope = $1 and s.owner = $2
-  order by s.share for share of s) mine
-
 -- name: sync_commit
 set local synchronous_commit = on

@@ -47,9 +47,8 @@ set position = $5,
     last_error = case when position = $5 then last_error end
 where scope = $1 and share = $2 and owner = $3 and epoch = $4
 
--- name: confirm_share
-select 1 from settle.shares where scope = $1 and share = $2 and owner = $3 and epoch = $4
-for share
+-- name: confirm_shares
+select share, epoch from settle.shares where scope = $1 and owner = $2 order by share for share
 
 -- name: note_share_failure
 update settle.shares set failures = failures + 1, last_error = $5

@@ -41,8 +41,8 @@ set position = $5,
     last_error = case when position = $5 then last_error end
 where scope = $1 and share = $2 and owner = $3 and epoch = $4
 
--- name: confirm_share
-select 1 from settle_shares where scope = $1 and share = $2 and owner = $3 and epoch = $4
+-- name: confirm_shares
+select share, epoch from settle_shares where scope = $1 and owner = $2 order by share
 
 -- name: note_share_failure
 update settle_shares set failures = failures + 1, last_error = $5
