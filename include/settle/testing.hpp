@@ -58,7 +58,7 @@ struct scenario {
   std::function<void()> prepare;                  // a fresh world
   std::function<void(fault_points&)> run;         // the work; may throw or die at the armed point
   std::function<void()> recover;                  // start again without faults and finish
-  std::function<void(const std::string&)> check;  // gets "fail at #7 relay.publish.before"
+  std::function<void(const std::string&)> check;  // gets "fail at relay.publish.before #7"
 };
 
 struct exploration {
@@ -68,8 +68,8 @@ struct exploration {
 
 // Runs the scenario undisturbed, then once per reached fault point and kind. A kill happens in a forked
 // child, so call it while the process has one thread. Throws std::logic_error if no fault point was
-// reached, or if one was not reached again and had not been struck elsewhere in the run: an exploration that
-// tests nothing must not pass.
+// reached, or if the first pass of one was not reached again: an exploration that tests nothing must not
+// pass.
 exploration explore(const scenario& what);
 
 }  // namespace settle::testing

@@ -4,10 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <span>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "settle/error.hpp"
 
@@ -21,12 +21,19 @@ std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
+// One pass of a fault point. Counted by its name: on a server that others use as well there may be a few more
+// passes of some points, or fewer, from run to run.
+struct pass {
+  std::string point;
+  int number = 0;
+};
+
 class armed_fault final : public fault_points {
  public:
-  armed_fault(std::size_t at, fault_kind kind) : at_(at), kind_(kind) {}
+  armed_fault(pass at, fault_kind kind) : at_(std::move(at)), kind_(kind) {}
 
   void reached(std::string_view point) override {
-    if (seen_++ != at_) return;
+    if (point != at_.point || seen_++ != at_.number) return;
     fired_ = true;
     if (kind_ == fault_kind::kill) ::raise(SIGKILL);
     const auto text = "injected at " + std::string(point);
@@ -38,14 +45,14 @@ class armed_fault final : public fault_points {
   bool fired() const { return fired_; }
 
  private:
-  std::size_t at_;
+  pass at_;
   fault_kind kind_;
-  std::size_t seen_ = 0;
+  int seen_ = 0;
   bool fired_ = false;
 };
 
 // Both return false if the scenario ended before it came to the fault point.
-bool run_failing(const scenario& what, std::size_t at) {
+bool run_failing(const scenario& what, const pass& at) {
   armed_fault fault(at, fault_kind::fail);
   try {
     what.run(fault);
@@ -55,7 +62,7 @@ bool run_failing(const scenario& what, std::size_t at) {
   return fault.fired();
 }
 
-bool run_killed(const scenario& what, std::size_t at) {
+bool run_killed(const scenario& what, const pass& at) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) throw std::logic_error("fork failed");
@@ -72,13 +79,11 @@ bool run_killed(const scenario& what, std::size_t at) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-// On a server that others use as well a run may pass fewer points than the first one. That is the end of the
-// exploration if every point from here on has had its turn before, at another place.
-void require_all_struck(std::span<const std::string> points, std::size_t at) {
-  const auto struck = points.first(at);
-  for (const auto& point : points.subspan(at))
-    if (std::ranges::find(struck, point) == struck.end())
-      throw std::logic_error("fault point #" + std::to_string(at) + " " + point + " was not reached again");
+std::vector<pass> passes_of(const std::vector<std::string>& points) {
+  std::vector<pass> all;
+  std::map<std::string, int> counts;
+  for (const auto& point : points) all.push_back({point, counts[point]++});
+  return all;
 }
 
 }  // namespace
@@ -98,15 +103,14 @@ exploration explore(const scenario& what) {
   }
   if (done.points.empty()) throw std::logic_error("the scenario reaches no fault point");
   for (const auto kind : {fault_kind::fail, fault_kind::kill}) {
-    for (std::size_t at = 0; at < done.points.size(); ++at) {
+    for (const auto& at : passes_of(done.points)) {
+      const auto where = (kind == fault_kind::fail ? "fail at " : "kill at ") + at.point + " #" +
+                         std::to_string(at.number + 1);
       what.prepare();
-      if (!(kind == fault_kind::fail ? run_failing(what, at) : run_killed(what, at))) {
-        require_all_struck(done.points, at);
-        break;
-      }
+      const bool struck = kind == fault_kind::fail ? run_failing(what, at) : run_killed(what, at);
+      if (!struck && at.number == 0) throw std::logic_error(where + ": not reached again");
       what.recover();
-      what.check((kind == fault_kind::fail ? "fail at #" : "kill at #") + std::to_string(at) + " " +
-                 done.points[at]);
+      what.check(struck ? where : "undisturbed");
       ++done.runs;
     }
   }

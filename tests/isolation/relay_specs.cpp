@@ -9,7 +9,6 @@ namespace {
 // One step of the ring, at a time when everything that is done is old enough to go.
 const std::string turn = "select settle.turn_outbox_ring(4000000000000000, 0)";
 
-// What a relay does for a tick, as statements of a session.
 // The relay's own statement, with its parameters filled in: the time, and that its commit is synced.
 std::string tick() {
   std::string text(queries::outbox::write_tick.postgres);
