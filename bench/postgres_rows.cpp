@@ -1,5 +1,7 @@
 // Costs are flat on PostgreSQL, too: the relay on an outbox that holds five million published events, and on
 // one with a million pending, each against an empty one. The destination confirms everything at once.
+#include <future>
+
 #include "harness.hpp"
 #include "raw_postgres.hpp"
 #include "service.hpp"
@@ -22,12 +24,19 @@ class outbox {
  public:
   outbox(const std::string& server, const std::string& name) : own_(server, name) {}
 
+  // By two connections, because it takes longer than all the rest.
   std::int64_t fill(std::int64_t events) {
-    const auto deadline = bench::clock::now() + fill_time_max;
-    const std::int64_t step = std::min<std::int64_t>(events, 100'000);
-    std::int64_t filled = 0;
-    for (; filled < events && bench::clock::now() < deadline; filled += step) bench::fill_outbox(raw_, step);
-    return filled;
+    const auto half = [&, deadline = bench::clock::now() + fill_time_max] {
+      bench::raw_connection raw(own_.conninfo());
+      const std::int64_t step = std::min<std::int64_t>(events / 2, 100'000);
+      std::int64_t filled = 0;
+      for (; filled < events / 2 && bench::clock::now() < deadline; filled += step)
+        bench::fill_outbox(raw, step);
+      return filled;
+    };
+    auto other = std::async(std::launch::async, half);
+    const auto filled = half();
+    return filled + other.get();
   }
 
   std::int64_t publish_before(std::int64_t events) {
