@@ -64,9 +64,10 @@ install:
 
 bench:
 	@tools/setup build test
+	@tools/setup servers || [ "$(CI)" != true ]
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target bench_run
-	@build/release/bench/bench_run --folder build/bench-data --json build/bench.json
+	@tools/servers run postgres -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json
 
 lint:
 	@tools/setup lint

@@ -4,10 +4,9 @@
 // Raw: the two synced commits that lie in between (the relay's tick, the message into the broker), made by
 // one thread with plain SQLite, in turns with ours.
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "harness.hpp"
+#include "latencies.hpp"
 #include "processes.hpp"
 #include "raw_sqlite.hpp"
 #include "service.hpp"
@@ -17,10 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr std::size_t samples_max = 2000;
-constexpr double p50_target_ms = 2;
-constexpr double p99_target_ms = 10;
-
-std::int64_t now_ns() { return bench::clock::now().time_since_epoch() / 1ns; }
+constexpr bench::latency_targets targets{2, 10};
 
 struct files {
   std::string folder;
@@ -41,17 +37,9 @@ void create(const files& at) {
 // The handler's first act is to note the time under the event's number, which is its key.
 void handle_with(settle::consumer& consumer, bench::shared_numbers& arrived) {
   consumer.on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {
-    arrived[static_cast<std::size_t>(std::stoll(m.key))].store(now_ns());
+    arrived[static_cast<std::size_t>(std::stoll(m.key))].store(bench::now_ns());
     tx.execute("insert into shipments (order_id) values ($1)", {m.key});
   });
-}
-
-void await(std::atomic<std::int64_t>& mark) {
-  const auto deadline = bench::clock::now() + 30s;
-  while (mark.load() == 0) {
-    if (bench::clock::now() > deadline) throw std::runtime_error("an event did not arrive within 30 s");
-    std::this_thread::sleep_for(200us);
-  }
 }
 
 // The two synced commits between commit() and handler, by plain SQLite.
@@ -93,8 +81,8 @@ std::vector<double> emit(const files& at, std::size_t count, raw_path& raw) {
     event.key = std::to_string(n);
     settle::publish(tx, event);
     tx.commit();
-    const auto committed = now_ns();
-    await(arrived[n]);
+    const auto committed = bench::now_ns();
+    bench::await(arrived[n]);
     const auto took = static_cast<double>(arrived[n].load() - committed) / 1e6;
     if (n > not_counted) latencies.push_back(std::max(took, 0.0));
     std::this_thread::sleep_for(2ms + 1ms * (n * 7 % 11));
@@ -145,26 +133,6 @@ void run_child(const bench::options& opts) {
   }
 }
 
-void add(std::vector<bench::report>& to, const std::string& name, const std::string& where,
-         const std::vector<double>& ours, const std::vector<double>& raw) {
-  const auto one = [&](const char* which, double share, double target) {
-    bench::report r;
-    r.name = name + "_" + which;
-    r.what = std::string(which) + " from commit to handler, idle, " + where;
-    r.unit = "ms";
-    r.lower_is_better = true;
-    r.ours = bench::percentile(ours, share);
-    r.raw = bench::percentile(raw, share);
-    r.ratio = *r.raw / r.ours;
-    r.target = "< " + std::to_string(static_cast<int>(target)) + " ms";
-    r.reached = r.ours < target;
-    r.counters = {{"samples", static_cast<double>(ours.size())}, {"max_ms", bench::percentile(ours, 1.0)}};
-    to.push_back(std::move(r));
-  };
-  one("p50", 0.5, p50_target_ms);
-  one("p99", 0.99, p99_target_ms);
-}
-
 void run(const bench::options& opts) {
   const std::size_t count = opts.quick ? 20 : 400;
   const files one{opts.folder / "one"};
@@ -174,10 +142,11 @@ void run(const bench::options& opts) {
   raw_path raw(opts.folder);
   std::vector<bench::report> reports;
   const auto within = in_one_process(one, count, raw);
-  add(reports, "latency_one_process", "all in one process", within, std::exchange(raw.milliseconds, {}));
+  bench::add_latencies(reports, "latency_one_process", "all in one process", targets, within,
+                       std::exchange(raw.milliseconds, {}));
   const auto across = across_processes(several, count, raw);
-  add(reports, "latency_processes", "producer, relay and consumer in three processes", across,
-      raw.milliseconds);
+  bench::add_latencies(reports, "latency_processes", "producer, relay and consumer in three processes",
+                       targets, across, raw.milliseconds);
   bench::write(opts, reports);
 }
 
