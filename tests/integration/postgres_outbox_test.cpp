@@ -217,6 +217,24 @@ TEST_F(postgres_outbox, a_rebase_keeps_what_was_published_after_the_restore) {
   EXPECT_EQ(payloads(), (names{"published", "pending", "after the restore"}));
 }
 
+// Proves O13
+TEST_F(postgres_outbox, other_languages_delay_an_event) {
+  const auto at = std::to_string((time.now() + 1h).time_since_epoch() / 1s);
+  own->run("select settle.publish('t', 'e', 'k', 'by function'::bytea, deliver_at => to_timestamp(" + at +
+           "))");
+  own->run(
+      "insert into settle.outbox_events (topic, aggregate_id, event_type, payload, deliver_at) "
+      "values ('t', 'k', 'e', 'through the view', to_timestamp(" +
+      at + "))");
+  relay r(*db, destination);
+  run(r);
+  EXPECT_TRUE(destination.seen.empty());
+  EXPECT_EQ(count("settle.outbox_events where status = 'PENDING'"), 2);
+  time.advance(1h);
+  run(r);
+  EXPECT_EQ(payloads(), (names{"by function", "through the view"}));
+}
+
 // Proves O3: programs that publish with SQL alone announce nothing
 TEST_F(postgres_outbox, while_events_flow_the_relay_looks_for_more_of_them_often) {
   relay r(*db, destination);
