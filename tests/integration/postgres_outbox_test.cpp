@@ -16,6 +16,7 @@
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/testing.hpp"
+#include "support/expect_error.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
 #include "support/recording_publisher.hpp"
@@ -233,6 +234,41 @@ TEST_F(postgres_outbox, other_languages_delay_an_event) {
   time.advance(1h);
   run(r);
   EXPECT_EQ(payloads(), (names{"by function", "through the view"}));
+}
+
+// A rolling upgrade: the next version adds columns while this one relays and publishes. Proves O12
+TEST_F(postgres_outbox, running_programs_go_on_while_a_newer_version_migrates) {
+  relay r(*db, destination);
+  emit("k", "before");
+  run(r);
+  own->run(
+      "alter table settle.outbox add column future text; alter table settle.outbox_ticks add column future "
+      "text; "
+      "alter table settle.outbox_held add column future text; alter table settle.shares add column future "
+      "text; "
+      "insert into settle.migrations (number, name, checksum, applied_at) select max(number) + 1, 'future', "
+      "'x', 0 "
+      "from settle.migrations");
+  destination.refuse = [](const message& m) {
+    return publish_result{m.payload == "bad" ? publish_status::message_rejected : publish_status::confirmed,
+                          "no"};
+  };
+  emit("other", "bad");
+  emit("k", "after");
+  for (int i = 0; i < 10; ++i) {
+    run(r);
+    time.advance(5s);
+  }
+  relay second(*db, destination);
+  emit("k", "last");
+  for (int i = 0; i < 3; ++i) {
+    run(r);
+    run(second);
+    time.advance(5s);
+  }
+  EXPECT_EQ(payloads(), (names{"before", "after", "last"}));
+  EXPECT_EQ(count("settle.outbox_events where status = 'FAILED'"), 1);
+  EXPECT_EQ(test::code_of([&] { migrate(*db); }), errc::schema_newer) << "who starts anew is told";
 }
 
 // Proves O3: programs that publish with SQL alone announce nothing
