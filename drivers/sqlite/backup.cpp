@@ -63,6 +63,7 @@ std::int64_t prepare_restored_service(const std::string& path) {
   tx.execute(queries::broker::make_outbox_counter);
   tx.execute(queries::broker::skip_numbers, {seconds * numbers_per_second});
   tx.execute(queries::broker::set_outbox_number, {seconds * numbers_per_second});
+  tx.execute(queries::broker::set_tick, {seconds * numbers_per_second});
   const auto raised = tx.execute(queries::broker::raise_generation);
   tx.commit("restore.service");
   return raised[0][0].integer();

@@ -270,6 +270,11 @@ declare
   beginning bigint;
   last bigint;
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'settle.rebase_outbox needs READ COMMITTED: it has to see what was committed while it waited'
+      using hint = 'begin isolation level read committed';
+  end if;
+  perform from settle.shares where scope = 'outbox' order by share for update;  -- as relays do: these first
   lock table settle.outbox in access exclusive mode;
   create temporary table settle_waiting on commit drop as
     select o.* from settle.outbox o join settle.outbox_events e on e.id = o.seq

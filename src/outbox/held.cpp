@@ -27,7 +27,8 @@ std::string place_behind(dialect speaks, const cursor& at, std::int64_t number) 
   return sortable({at.tick, std::numeric_limits<std::int64_t>::max(), number});
 }
 
-std::uint32_t mask_of(const std::map<int, sql::holding>& shares) {
+template <class Shares>
+std::uint32_t mask_of(const Shares& shares) {
   std::uint32_t mask = 0;
   for (const auto& [share, unused] : shares) mask |= 1U << share;
   return mask;
@@ -52,11 +53,12 @@ void held_book::keep_only(std::uint32_t shares) {
   std::erase_if(keys_, [&](const auto& entry) { return (shares >> entry.first.first & 1) == 0; });
 }
 
-std::vector<std::pair<int, std::string>> held_book::due_keys(timestamp now, std::size_t at_most) const {
+std::vector<std::pair<int, std::string>> held_book::due_keys(timestamp now, std::uint32_t shares,
+                                                             std::size_t at_most) const {
   std::vector<std::pair<int, std::string>> due;
   for (const auto& [key, at] : keys_) {
     if (due.size() == at_most) break;
-    if (at <= now) due.push_back(key);
+    if (at <= now && (shares >> key.first & 1) != 0) due.push_back(key);
   }
   return due;
 }
@@ -93,7 +95,7 @@ void held_events::insert(transaction& tx, std::span<const held_event> held) cons
     const bool blocks = one.why != fate::delayed && holds_its_key(one.next_at, one.key);
     rows.push_back({one.seq, one.tick, static_cast<std::int64_t>(blocks), static_cast<std::int64_t>(rejected),
                     given_up ? db_.env().now() : one.next_at, rejected ? value(one.error) : value(),
-                    given_up ? "FAILED" : "WAITING"});
+                    given_up ? "FAILED" : "WAITING", one.place.empty() ? value() : value(one.place)});
   }
   tx.execute_many(queries::outbox::hold_event, rows);
 }
@@ -120,15 +122,15 @@ held_events::batch held_events::release(const std::map<int, cursor>& reached, co
   const auto add = [&](result rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto [seq, share, unused] = window_row_of(rows[i]);
-      found.rows.push_back({seq, share, rows[i][12].integer()});
       const auto place = rows[i][13].is_null() ? std::string() : rows[i][13].text();
+      found.rows.push_back({seq, share, rows[i][12].integer(), !place.empty()});
       if (place.empty()) without_place.push_back(found.rows.size() - 1);
       found.messages.push_back(message_of(rows, i));
       found.messages.back().extensions["settleplace"] = place;
     }
     return static_cast<std::int64_t>(rows.size());
   };
-  for (auto& key : book_.due_keys(now, keys_per_batch)) {
+  for (auto& key : book_.due_keys(now, mask_of(reached), keys_per_batch)) {
     const auto count =
         add(tx.execute(queries::outbox::read_held_key, {lane_of(key.second, {}), key.second, rows_per_key}));
     if (count == 0)
@@ -136,8 +138,9 @@ held_events::batch held_events::release(const std::map<int, cursor>& reached, co
     else if (count < rows_per_key)
       found.emptied.push_back(std::move(key));
   }
-  if (book_.free_is_due(now))
-    add(tx.execute(queries::outbox::read_held_free, {now, mask_of(owned_.held()), free_rows}));
+  if (book_.free_is_due(now) &&
+      add(tx.execute(queries::outbox::read_held_free, {now, mask_of(reached), free_rows})) == 0)
+    book_.set_free_due(read_free_due(tx, owned_.held()));  // those that seemed due wait behind others
   if (!without_place.empty()) give_places(tx, found, reached, without_place);
   tx.commit("relay.release");
   return found;
@@ -172,14 +175,15 @@ std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fate
       continue;
     }
     stuck.emplace(row.share, m.key);
-    if (fates[i] == fate::behind) unsent.push_back({row.seq});
+    if (fates[i] == fate::behind && !row.sent_before) unsent.push_back({row.seq});
     if (fates[i] != fate::rejected) continue;
     const auto next_at = after_rejection(m, row.attempts + 1, results[i].reason);
     const bool blocks = holds_its_key(next_at, m.key);
     const bool given_up = next_at == held_book::never;
-    tx.execute(queries::outbox::note_rejection,
-               {row.seq, given_up ? db_.env().now() : next_at, results[i].reason,
-                static_cast<std::int64_t>(blocks), given_up ? "FAILED" : "WAITING"});
+    tx.execute(
+        queries::outbox::note_rejection,
+        {row.seq, given_up ? db_.env().now() : next_at, results[i].reason, static_cast<std::int64_t>(blocks),
+         given_up ? "FAILED" : "WAITING", static_cast<std::int64_t>(row.sent_before)});
     if (!m.key.empty()) book.hold_key(row.share, m.key, blocks ? next_at : timestamp());
   }
   tx.execute_many(queries::outbox::remove_held, out);

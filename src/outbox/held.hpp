@@ -4,7 +4,8 @@
 //
 // Consumers judge copies by places (consume/retention.hpp), and a held event is delivered after events that
 // come later in the outbox. So it gets a new place, behind all that its share has delivered, in a transaction
-// before it is sent. It keeps that place as long as nobody knows whether the broker has it.
+// before it is sent. It keeps the place under which it may have been stored: only what the broker has refused
+// at the first attempt gets another one.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +35,7 @@ struct held_event {
   std::string key;
   timestamp next_at{};  // not sent before; held_book::never: given up
   std::string error;
+  std::string place;  // if it may have been sent from its window; else empty
 };
 
 // Which keys wait, and until when. Pure.
@@ -47,7 +49,8 @@ class held_book {
   void set_free_due(std::optional<timestamp> due) { free_due_ = due; }
   void keep_only(std::uint32_t shares);  // bit per share
 
-  std::vector<std::pair<int, std::string>> due_keys(timestamp now, std::size_t at_most) const;
+  std::vector<std::pair<int, std::string>> due_keys(timestamp now, std::uint32_t shares,
+                                                    std::size_t at_most) const;
   bool free_is_due(timestamp now) const { return free_due_ && *free_due_ <= now; }
   std::optional<timestamp> next_due() const;
 
@@ -77,13 +80,15 @@ class held_events {
       std::int64_t seq = 0;
       int share = 0;
       std::int64_t attempts = 0;
+      bool sent_before = false;  // and nobody knows what became of it
     };
     std::vector<row> rows;
     std::vector<message> messages;
     std::vector<std::pair<int, std::string>> emptied;  // keys of which nothing else waits
   };
 
-  // What is due, each with its place, which is durable when it returns. Under the fence, as everything here.
+  // What is due in these shares, each with its place, which is durable when it returns. Under the fence, as
+  // everything here.
   batch release(const std::map<int, cursor>& reached, const std::stop_token& cancel);
 
   // What became of it. Returns how many were confirmed.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/retry.hpp"
+#include "base/sortable.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/relay_engine.hpp"
 #include "queries/outbox.hpp"
@@ -40,6 +41,12 @@ void check(const relay_options& options) {
     throw error(errc::invalid_argument, "relay_options.attempts_max must be at least 1");
   if (options.idle_poll <= duration::zero() || options.retry_wait_max <= duration::zero())
     throw error(errc::invalid_argument, "relay_options.idle_poll and retry_wait_max must be positive");
+}
+
+// Under which consumers know a row of a window.
+std::string place_of(const message& m, const outbox::window_row& row) {
+  const auto said = m.extensions.find("settleplace");
+  return said == m.extensions.end() ? sortable({row.seq}) : said->second;
 }
 
 }  // namespace
@@ -93,8 +100,14 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   held_.reload(tx, ownership_.next_held());
   tx.commit("relay.lease");
   ownership_.applied();
-  for (const int share : change.lost) reached_.erase(share);
-  for (const int share : change.gained) reached_[share] = cursors.at(share);
+  for (const int share : change.lost) {
+    reached_.erase(share);
+    maybe_sent_.erase(share);
+  }
+  for (const int share : change.gained) {
+    reached_[share] = maybe_sent_[share] = cursors.at(share);
+  }
+  for (const int share : change.taken_over) maybe_sent_[share] = head;
   noted(head);
   if (!change.lost.empty() || !change.gained.empty())
     env().log->write(log_level::info, "relay_shares_changed",
@@ -105,13 +118,17 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   store_->keep_house(cancel);
 }
 
-// Those that were held and are due now; between two windows, so that neither keeps the other waiting.
+// Those that were held and are due now; between two windows, so that neither keeps the other waiting. Their
+// places are behind what their share has delivered, so all of that must be durable, and nothing of it to come
+// again.
 bool relay::engine::relay_held(const std::stop_token& cancel) {
   const auto due = held_.book().next_due();
   if (!due || *due > env().now() || std::exchange(held_had_its_turn_, !held_had_its_turn_)) return false;
-  if (!unnoted_.held.empty()) note_progress(cancel);  // only then all of a key are in the table
-  auto found = held_.release(reached_, cancel);
-  if (found.rows.empty()) return true;
+  if (!is_noted()) note_progress(cancel);
+  auto settled = reached_;
+  std::erase_if(settled, [&](const auto& of) { return of.second < maybe_sent_.at(of.first); });
+  auto found = held_.release(settled, cancel);
+  if (found.rows.empty()) return false;
   const auto results = publish(found.messages);
   const auto fates = outbox::fates_of(found.messages, results);
   pause_if_failed(fates, results);
@@ -137,14 +154,15 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
     if (at > group.from) unnoted_.shares |= 1U << share;
     reached_[share] = at;
   }
-  // Whoever cannot move must not take the turn of those who stand where it should be by now.
-  const bool moved =
-      std::ranges::any_of(outcome.reached, [&](const auto& of) { return of.second > group.from; });
-  if (!moved) previous_ = group.from;
-  hold(found, outcome, fates, results);
+  if (!outcome.stopped.empty())
+    previous_ = group.from;  // those who went on do not wait for those who could not
+  hold({group, found, outcome}, fates, results);
   ++unnoted_.batches;
   unnoted_.events += outcome.confirmed;
-  for (const auto& [share, row] : outcome.stopped) unnoted_.failures[share] = results[row].reason;
+  for (const auto& [share, row] : outcome.stopped) {
+    unnoted_.failures[share] = results[row].reason;
+    maybe_sent_[share] = std::max(maybe_sent_[share], found.end);
+  }
   pause_if_failed(fates, results);
   env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
   const bool clean = outcome.stopped.empty() && outcome.to_hold.empty();
@@ -195,16 +213,17 @@ std::vector<outbox::fate> relay::engine::publish_window(outbox::window& found,
   return fates;
 }
 
-void relay::engine::hold(const outbox::window& found, const window_outcome& outcome,
-                         std::span<const outbox::fate> fates, std::span<const publish_result> results) {
+void relay::engine::hold(const sent_window& of, std::span<const outbox::fate> fates,
+                         std::span<const publish_result> results) {
   using outbox::fate;
-  for (const auto i : outcome.to_hold) {
-    const auto& row = found.rows[i];
-    const auto& m = found.messages[i];
+  for (const auto i : of.outcome.to_hold) {
+    const auto& row = of.found.rows[i];
+    const auto& m = of.found.messages[i];
     auto& held = unnoted_.held.emplace_back(
-        outbox::held_event{row.seq, found.upto, row.share, fates[i], m.key, {}, results[i].reason});
+        outbox::held_event{row.seq, of.found.upto, row.share, fates[i], m.key, {}, results[i].reason, {}});
     if (fates[i] == fate::delayed) held.next_at = *row.deliver_at;
     if (fates[i] == fate::rejected) held.next_at = held_.after_rejection(m, 1, results[i].reason);
+    if (of.group.from < maybe_sent_.at(row.share) && fates[i] != fate::delayed) held.place = place_of(m, row);
     held_.hold(held);
   }
 }
@@ -267,6 +286,7 @@ void relay::engine::lose_everything(const char* why) {
   reached_.clear();
   noted_.clear();
   unnoted_ = {};
+  maybe_sent_.clear();
   held_.forget_all();
   env().counters->add("settle_relay_ownership_lost_total", {});
   env().log->write(log_level::warning, "relay_ownership_lost", {{"outbox", db_.name()}, {"error", why}});
@@ -285,10 +305,11 @@ duration relay::engine::idle_wait() const {
 
 void relay::engine::leave() noexcept {
   try {
-    if (unnoted_.batches > 0) note_progress({});
-  } catch (const std::exception& e) {
+    if (!is_noted()) note_progress({});
+  } catch (const std::exception& e) {  // then nothing is given back either: whoever takes over is to know
     env().log->write(log_level::warning, "relay_progress_failed",
                      {{"outbox", db_.name()}, {"error", e.what()}});
+    return;
   }
   try {
     auto tx = db_.begin();

@@ -32,11 +32,17 @@ class relay::engine {
   void relay_window(const outbox::share_group& group, const std::stop_token& cancel);
   std::vector<publish_result> publish(std::vector<message>& messages);
   std::vector<outbox::fate> publish_window(outbox::window& found, std::vector<publish_result>& results);
-  void hold(const outbox::window& found, const outbox::window_outcome& outcome,
-            std::span<const outbox::fate> fates, std::span<const publish_result> results);
+  struct sent_window {
+    const outbox::share_group& group;
+    const outbox::window& found;
+    const outbox::window_outcome& outcome;
+  };
+  void hold(const sent_window& of, std::span<const outbox::fate> fates,
+            std::span<const publish_result> results);
   void write_progress(transaction& tx);
   void note_progress(const std::stop_token& cancel);
   void noted(const outbox::cursor& head);
+  bool is_noted() const { return unnoted_.batches == 0 && reached_ == noted_; }
   std::optional<outbox::share_group> next_group() const;
   void name_source(std::vector<message>& messages) const;
   void pause_if_failed(std::span<const outbox::fate> fates, std::span<const publish_result> results);
@@ -54,6 +60,9 @@ class relay::engine {
   outbox::cursor head_;                    // what lies up to it is durable, and may be published
   outbox::cursor previous_;                // where the last window ended
   timestamp last_arrival_{};               // when a window last had rows
+  // Per owned share: up to it rows may have been sent before, by a predecessor or by us, and the answer was
+  // lost.
+  std::map<int, outbox::cursor> maybe_sent_;
 
   struct done {
     int batches = 0;

@@ -15,7 +15,8 @@ message message_of(result& rows, std::size_t row) {
   m.subject = aggregate_type.empty() || m.key.empty() ? m.key : aggregate_type + "/" + m.key;
   m.content_type = rows.take(row, 7).take_text();
   m.extensions = attributes_from_json(rows[row][8].text());
-  if (!m.extensions.empty()) m.extensions.erase("settledatabase");  // a row written by hand may hold anything
+  for (const auto* ours : {"settledatabase", "settleplace"})  // a row written by hand may hold anything
+    if (!m.extensions.empty()) m.extensions.erase(ours);
   m.extensions["sequence"] = std::to_string(rows[row][0].integer());
   m.time = rows[row][9].time();
   m.payload = rows.take(row, 10).take_bytes();

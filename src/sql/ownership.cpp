@@ -92,7 +92,10 @@ ownership_change ownership::refresh(transaction& tx) {
   }
   for (const auto& [share, now_held] : next_held_) {
     const auto before = held_.find(share);
-    if (before == held_.end() || before->second.epoch != now_held.epoch) change.gained.push_back(share);
+    if (before != held_.end() && before->second.epoch == now_held.epoch) continue;
+    change.gained.push_back(share);
+    const auto row = std::ranges::find(rows, share, &share_row::share);
+    if (row != rows.end() && !row->owner.empty()) change.taken_over.push_back(share);
   }
   return change;
 }

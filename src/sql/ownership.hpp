@@ -43,6 +43,7 @@ struct holding {
 struct ownership_change {
   std::vector<int> gained;
   std::vector<int> lost;
+  std::vector<int> taken_over;  // of the gained: those that their last owner has not given back
 };
 
 class ownership {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "settle/metrics.hpp"
 #include "settle/outbox.hpp"
@@ -348,6 +349,77 @@ TEST_P(held_events, one_that_is_delivered_after_a_day_is_no_late_copy) {
     }
   }
   EXPECT_EQ(world.warehouse().read().execute("select count(*) from shipments")[0][0].integer(), 12);
+}
+
+// Proves O13
+TEST_P(held_events, a_delayed_one_behind_a_key_that_is_held_for_good_keeps_nobody_busy) {
+  relay r(*db, destination, {.attempts_max = 1, .on_exhausted = exhausted::hold_key});
+  reject("bad");
+  emit("k", "bad");
+  run(r);
+  emit("k", "delayed", {.deliver_at = time.now() + 50ms});
+  run(r);
+  time.advance(1s);
+  r.run_once();
+  r.run_once();
+  EXPECT_FALSE(r.run_once());
+  EXPECT_GT(r.idle_wait(), 0ms);
+  EXPECT_TRUE(destination.seen.empty());
+}
+
+// A relay takes over from one that has died. What that one may have sent comes first, and held events get
+// places behind it. Proves C10
+TEST_P(held_events, wait_until_everything_that_may_have_been_sent_is_sent_again) {
+  {
+    relay first(*db, destination);
+    emit("a", "later", {.deliver_at = time.now() + 1min});
+    run(first);
+    emit("a", "1");
+    destination.refuse = [](const message&) {
+      return publish_result{publish_status::destination_failed, "lost"};
+    };
+    run(first);  // and dies
+  }
+  destination.refuse = nullptr;
+  time.advance(1h);
+  relay heir(*db, destination);
+  run_for(heir, 1s);
+  ASSERT_EQ(destination.payloads(), (names{"1", "later"}));
+  EXPECT_TRUE(destination.seen[1].extensions.contains("settleplace"));
+}
+
+// The answer to the first offer is lost, the second one is rejected: the broker may have it all the same,
+// under the place that it was first sent with. Proves C10
+TEST_P(held_events, keep_the_place_under_which_they_may_be_stored) {
+  relay r(*db, destination);
+  emit("k", "x", {.deliver_at = time.now() + 1s});
+  run(r);
+  names places;
+  auto answer = publish_status::destination_failed;
+  destination.refuse = [&](const message& m) {
+    places.push_back(m.extensions.at("settleplace"));
+    return publish_result{answer, "no"};
+  };
+  time.advance(1s);
+  run(r);
+  answer = publish_status::message_rejected;
+  run_for(r, 10s, 500ms);
+  ASSERT_GE(places.size(), 5u);
+  EXPECT_EQ(std::ranges::count(places, places.front()), static_cast<std::ptrdiff_t>(places.size()));
+}
+
+// Proves C10
+TEST_P(held_events, that_were_certainly_not_stored_get_a_new_place_each_time) {
+  relay r(*db, destination);
+  emit("k", "x", {.deliver_at = time.now() + 1s});
+  run(r);
+  std::set<std::string> places;
+  destination.refuse = [&](const message& m) {
+    places.insert(m.extensions.at("settleplace"));
+    return publish_result{publish_status::message_rejected, "no"};
+  };
+  run_for(r, 10s, 500ms);
+  EXPECT_EQ(places.size(), 5u);
 }
 
 // Proves O3, O4, V3

@@ -236,6 +236,12 @@ TEST_F(postgres_outbox, other_languages_delay_an_event) {
   EXPECT_EQ(payloads(), (names{"by function", "through the view"}));
 }
 
+TEST_F(postgres_outbox, a_rebase_refuses_to_work_on_an_old_view_of_the_table) {
+  EXPECT_THROW(own->run("begin isolation level repeatable read; select settle.rebase_outbox(); commit"),
+               std::runtime_error);
+  EXPECT_EQ(own->run("select settle.rebase_outbox()"), "0");
+}
+
 // A rolling upgrade: the next version adds columns while this one relays and publishes. Proves O12
 TEST_F(postgres_outbox, running_programs_go_on_while_a_newer_version_migrates) {
   relay r(*db, destination);

@@ -72,7 +72,7 @@ union all
 (select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
         created_at, payload, deliver_at
  from settle.outbox
- where seq > greatest($3::bigint, (select seq_high from a)) and seq <= (select seq_high from b)
+ where seq > (select greatest($3::bigint, seq_high) from a) and seq <= (select seq_high from b)
    and (xid < (select pg_snapshot_xmin(snap) from b) or pg_visible_in_snapshot(xid, (select snap from b)))
    and ($4::integer = 65535 or ($4::integer >> (lane & 15)) & 1 = 1)
  order by seq limit $5)

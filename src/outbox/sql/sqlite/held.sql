@@ -3,9 +3,9 @@
 
 -- name: hold_event
 insert into settle_outbox_held (seq, tick, lane, event_id, topic, event_type, aggregate_type, aggregate_id,
-  content_type, headers, created_at, payload, blocks, attempts, next_at, last_error, status)
+  content_type, headers, created_at, payload, blocks, attempts, next_at, last_error, status, place)
 select o.seq, $2, o.lane, o.event_id, o.topic, o.event_type, o.aggregate_type, o.aggregate_id, o.content_type,
-       o.headers, o.created_at, o.payload, $3, $4, $5, $6, $7
+       o.headers, o.created_at, o.payload, $3, $4, $5, $6, $7, $8
 from settle_outbox o where o.seq = $1
 on conflict (seq) do nothing
 
@@ -49,7 +49,8 @@ delete from settle_outbox_held where seq = $1
 
 -- name: note_rejection
 update settle_outbox_held
-set attempts = attempts + 1, next_at = $2, last_error = $3, blocks = $4, status = $5, place = null
+set attempts = attempts + 1, next_at = $2, last_error = $3, blocks = $4, status = $5,
+    place = case when $6 then place end
 where seq = $1
 
 -- name: read_failed

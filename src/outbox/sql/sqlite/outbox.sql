@@ -17,10 +17,12 @@ select coalesce((select max(seq) from settle_outbox), 0), (select seq_high from 
 update settle_outbox_tick set seq_high = max(seq_high, coalesce((select max(seq) from settle_outbox), 0))
 returning seq_high
 
--- Sizes first: payloads are read only for what fits into the batch. $3 is the mask of shares.
+-- Sizes first: payloads are read only for what fits into the batch. $3 is the mask of shares. What is held has its own
+-- way; only after a restore a window meets it again.
 -- name: measure_window
 select seq, length(payload) from settle_outbox
 where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
+  and not exists (select 1 from settle_outbox_held h where h.seq = settle_outbox.seq)
 order by seq limit $4
 
 -- name: read_window
@@ -28,6 +30,7 @@ select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, con
        created_at, payload, deliver_at
 from settle_outbox
 where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
+  and not exists (select 1 from settle_outbox_held h where h.seq = settle_outbox.seq)
 order by seq
 
 -- name: note_progress
