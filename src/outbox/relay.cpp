@@ -148,7 +148,14 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
   }
   last_arrival_ = env().now();
   std::vector<publish_result> results;  // by row
-  const auto fates = publish_window(found, results);
+  std::vector<outbox::fate> fates;
+  try {
+    fates = publish_window(found, results);
+  } catch (...) {  // nobody knows what was stored
+    for (auto& [share, upto] : maybe_sent_)
+      if ((group.mask >> share & 1) != 0) upto = std::max(upto, found.end);
+    throw;
+  }
   const auto outcome = outbox::judge(group, {found.end, found.upto, found.rows, fates});
   for (const auto& [share, at] : outcome.reached) {
     if (at > group.from) unnoted_.shares |= 1U << share;

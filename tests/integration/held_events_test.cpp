@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "settle/metrics.hpp"
 #include "settle/outbox.hpp"
@@ -406,6 +407,24 @@ TEST_P(held_events, keep_the_place_under_which_they_may_be_stored) {
   run_for(r, 10s, 500ms);
   ASSERT_GE(places.size(), 5u);
   EXPECT_EQ(std::ranges::count(places, places.front()), static_cast<std::ptrdiff_t>(places.size()));
+}
+
+// The same for a publisher that throws instead of answering. Proves C10
+TEST_P(held_events, keep_the_place_of_a_window_that_nobody_answered_for) {
+  relay r(*db, destination);
+  run(r);
+  emit("k", "x");
+  destination.before_publish = [] { throw std::runtime_error("the line is cut"); };
+  EXPECT_THROW(run(r), std::runtime_error);
+  std::set<std::string> places;
+  int offers = 0;
+  destination.refuse = [&](const message& m) {
+    if (++offers > 1) places.insert(m.extensions.at("settleplace"));  // the first one is the window's
+    return publish_result{publish_status::message_rejected, "no"};
+  };
+  run_for(r, 10s, 500ms);
+  EXPECT_EQ(offers, 5);
+  EXPECT_EQ(places.size(), 1u);
 }
 
 // Proves C10
