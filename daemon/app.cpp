@@ -39,6 +39,8 @@ relay_options relay_options_of(const configuration& config) {
   options.idle_poll = config.relay_idle_poll;
   options.outbox_keep = config.relay_outbox_keep;
   options.natural_key_keep = config.relay_natural_key_keep;
+  options.attempts_max = static_cast<int>(config.relay_attempts_max);
+  options.on_exhausted = config.relay_hold_failed_keys ? exhausted::hold_key : exhausted::continue_key;
   return options;
 }
 

@@ -28,6 +28,8 @@ struct configuration {
   std::string relay_source = {};
   duration relay_outbox_keep = relay_options{}.outbox_keep;
   duration relay_natural_key_keep = relay_options{}.natural_key_keep;
+  std::int64_t relay_attempts_max = relay_options{}.attempts_max;
+  bool relay_hold_failed_keys = relay_options{}.on_exhausted == exhausted::hold_key;
 
   std::int64_t broker_partitions = sqlite::broker_options{}.partitions;
   duration broker_lease_ttl = sqlite::broker_options{}.lease_ttl;

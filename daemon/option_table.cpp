@@ -89,6 +89,22 @@ constexpr std::array table{
         "relay.natural_key_keep", kind::time, &config::relay_natural_key_keep,
         between(milliseconds(0), hours(24 * 365)), "",
         "How long publish_once() remembers that an event was published. Not shorter than relay.outbox_keep."},
+    option{"relay.attempts_max",
+           kind::count,
+           &config::relay_attempts_max,
+           {1, 1000},
+           "attempts",
+           "How often an event is offered to a broker that rejects it; then it is FAILED, and `settle outbox "
+           "failed` "
+           "lists it. Outages of the broker do not count."},
+    option{"relay.hold_failed_keys",
+           kind::flag,
+           &config::relay_hold_failed_keys,
+           {},
+           "",
+           "Whether later events of a key wait behind one that is FAILED until it is requeued. Otherwise "
+           "they go on "
+           "without it."},
 
     option{"broker.partitions",
            kind::count,
