@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/json.hpp"
 #include "queries/broker.hpp"
 #include "settle/error.hpp"
 
@@ -21,23 +20,10 @@ std::uint32_t tag_of(std::uint32_t topic_index, int partition) {
   return topic_index << partition_bits | static_cast<std::uint32_t>(partition);
 }
 
-message message_of(result& rows, std::size_t row, const std::string& topic) {
-  return {.id = rows.take(row, 1).take_text(),
-          .source = rows.take(row, 2).take_text(),
-          .type = rows.take(row, 3).take_text(),
-          .topic = topic,
-          .key = rows.take(row, 4).take_text(),
-          .subject = rows.take(row, 5).take_text(),
-          .content_type = rows.take(row, 6).take_text(),
-          .time = rows[row][7].time(),
-          .extensions = attributes_from_json(rows[row][8].text()),
-          .payload = rows.take(row, 9).take_bytes()};
-}
-
 }  // namespace
 
 embedded_subscription::embedded_subscription(embedded_broker& home, const subscribe_options& options)
-    : home_(home), group_(options.group), arrivals_(home.file().watch()) {
+    : home_(home), group_(options.group), arrivals_(home.file().watch()), log_(home.file()) {
   auto tx = home_.file().begin();
   for (const auto& name : options.topics) {
     topic_state topic;
@@ -80,66 +66,39 @@ fetched embedded_subscription::fetch(std::size_t messages_max) {
   fetched out;
   commit_acknowledged();
   refresh_if_due();
-  if (messages_max > 0) {
-    auto parts = read_parts(messages_max);
-    out.deliveries = in_log_order(parts);
-    // Nothing is counted as delivered before all of it is read: a failed read must not leave a gap behind.
-    for (const auto& part : parts) {
-      auto& tracker = topics_[part.topic].partitions.at(part.partition).tracker;
-      for (std::size_t i = 0; i < part.rows.size(); ++i) tracker.delivered(part.rows[i][0].integer());
-    }
-  }
+  if (messages_max > 0) out.deliveries = deliver(messages_max);
   out.revoked = std::exchange(revoked_, {});
   return out;
 }
 
-std::vector<embedded_subscription::part> embedded_subscription::read_parts(std::size_t messages_max) {
-  std::vector<std::pair<std::uint32_t, int>> owned;
-  for (std::uint32_t i = 0; i < topics_.size(); ++i)
-    for (const auto& [partition, unused] : topics_[i].partitions) owned.emplace_back(i, partition);
-  std::vector<part> parts;
-  if (owned.empty()) return parts;
-  const auto fair = (messages_max + owned.size() - 1) / owned.size();
-  ++turn_;
-  auto tx = home_.file().read();
-  auto room = messages_max;
-  for (std::size_t n = 0; n < owned.size() && room > 0; ++n) {
-    const auto [index, partition] = owned[(turn_ + n) % owned.size()];
-    const auto& topic = topics_[index];
-    const auto after = topic.partitions.at(partition).tracker.delivered_through();
-    auto rows =
-        tx.execute(queries::broker::read_partition,
-                   {topic.info.id, partition, after, static_cast<std::int64_t>(std::min(fair, room))});
-    if (rows.empty()) continue;
-    room -= rows.size();
-    parts.push_back({index, partition, std::move(rows)});
-  }
-  return parts;
-}
-
-// So that the claims of a batch append to the consumer's records.
-std::vector<delivery> embedded_subscription::in_log_order(std::span<part> parts) const {
-  struct place {
-    std::int64_t position;
-    std::size_t part;
-    std::size_t row;
+// Nothing is counted as delivered before all of it is read: a failed read must not leave a gap behind.
+std::vector<delivery> embedded_subscription::deliver(std::size_t messages_max) {
+  struct origin {
+    std::uint32_t tag;
+    partition_fence fence;
+    ack_tracker* tracker;
   };
-  std::vector<place> order;
-  std::vector<partition_fence> fences;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    const auto& topic = topics_[parts[p].topic];
-    fences.push_back({fmt::format("{}/{}/{}", home_.id(), topic.name, parts[p].partition),
-                      topic.ownership->held().at(parts[p].partition).epoch});
-    for (std::size_t row = 0; row < parts[p].rows.size(); ++row)
-      order.push_back({parts[p].rows[row][0].integer(), p, row});
+  log_request wanted{{}, messages_max};
+  std::vector<origin> origins;
+  for (std::uint32_t i = 0; i < topics_.size(); ++i) {
+    auto& topic = topics_[i];
+    for (auto& [partition, state] : topic.partitions) {
+      wanted.from.push_back({topic.info.id, topic.name, partition, state.tracker.delivered_through()});
+      origins.push_back({tag_of(i, partition),
+                         {fmt::format("{}/{}/{}", home_.id(), topic.name, partition),
+                          topic.ownership->held().at(partition).epoch},
+                         &state.tracker});
+    }
   }
-  std::ranges::sort(order, {}, &place::position);
+  if (origins.empty()) return {};
+  const auto first = static_cast<std::ptrdiff_t>(turn_++ % origins.size());
+  std::ranges::rotate(wanted.from, wanted.from.begin() + first);
+  std::ranges::rotate(origins, origins.begin() + first);
   std::vector<delivery> all;
-  all.reserve(order.size());
-  for (const auto& [position, p, row] : order) {
-    auto& [topic, partition, rows] = parts[p];
-    all.emplace_back(message_of(rows, row, topics_[topic].name),
-                     delivery_tag{tag_of(topic, partition), position}, fences[p]);
+  for (auto& one : log_.read(wanted)) {
+    const auto& from = origins[one.from];
+    from.tracker->delivered(one.position);
+    all.push_back({std::move(one.content), {from.tag, one.position}, from.fence});
   }
   return all;
 }

@@ -11,6 +11,7 @@
 #include "settle/broker.hpp"
 #include "sql/ownership.hpp"
 #include "sqlite/broker.hpp"
+#include "sqlite/log_reader.hpp"
 
 namespace settle::inline v0::sqlite {
 
@@ -38,13 +39,7 @@ class embedded_subscription final : public subscription {
   void refresh_if_due();
   void commit_acknowledged();
   void lose(topic_state& topic, std::uint32_t index, const char* why);
-  struct part {
-    std::uint32_t topic;  // index in topics_
-    int partition;
-    result rows;  // of read_partition
-  };
-  std::vector<part> read_parts(std::size_t messages_max);
-  std::vector<delivery> in_log_order(std::span<part> parts) const;
+  std::vector<delivery> deliver(std::size_t messages_max);
 
   embedded_broker& home_;
   std::string group_;
@@ -52,6 +47,7 @@ class embedded_subscription final : public subscription {
   std::unique_ptr<wakeup> arrivals_;
   std::vector<std::uint32_t> revoked_;  // to be reported by the next fetch
   std::size_t turn_ = 0;                // which partition is read first, so that none starves
+  log_reader log_;                      // reads the names of topics_: goes before them
 };
 
 }  // namespace settle::inline v0::sqlite

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <bit>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 namespace settle::inline v0 {
 namespace {
 
@@ -28,7 +33,7 @@ std::uint32_t big_endian(const char* at) {
   return byte(0) << 24 | byte(1) << 16 | byte(2) << 8 | byte(3);
 }
 
-void mix(words& state, const char* block) {
+void mix_anywhere(words& state, const char* block) {
   std::array<std::uint32_t, 64> w;
   for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
   for (std::size_t i = 16; i < 64; ++i) {
@@ -49,9 +54,57 @@ void mix(words& state, const char* block) {
   for (std::size_t i = 0; i < state.size(); ++i) state[i] += mixed[i];
 }
 
-}  // namespace
+using mixer = void (*)(words& state, const char* block);
 
-sha256_digest sha256(std::string_view bytes) {
+#if defined(__x86_64__)
+// The same with the processor's own instructions, four rounds at a time: a third of the time for a short
+// key. They want the state as (a, b, e, f) and (c, d, g, h), the first word highest.
+__attribute__((target("sha,sse4.1"))) void mix_by_instruction(words& state, const char* block) {
+  const auto load = [](const void* from) __attribute__((target("sha,sse4.1"))) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  };
+  const auto dcba = load(&state[0]);
+  const auto hgfe = load(&state[4]);
+  const auto badc = _mm_shuffle_epi32(dcba, 0xb1);
+  const auto efgh = _mm_shuffle_epi32(hgfe, 0x1b);
+  const auto abef_before = _mm_alignr_epi8(badc, efgh, 8);
+  const auto cdgh_before = _mm_blend_epi16(efgh, badc, 0xf0);
+  auto abef = abef_before;
+  auto cdgh = cdgh_before;
+  const auto swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);  // to big-endian words
+  __m128i w[4];  // the last 16 words of the schedule
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < 16; ++i) {
+    auto& now = w[i % 4];
+    if (i < 4) {
+      now = _mm_shuffle_epi8(load(block + 16 * i), swap);
+    } else {
+      const auto& last = w[(i + 3) % 4];
+      const auto seven_back = _mm_alignr_epi8(last, w[(i + 2) % 4], 4);
+      now = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), seven_back);
+      now = _mm_sha256msg2_epu32(now, last);
+    }
+    const auto added = _mm_add_epi32(now, load(&constants[4 * i]));
+    cdgh = _mm_sha256rnds2_epu32(cdgh, abef, added);
+    abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(added, 0x0e));
+  }
+  const auto feba = _mm_shuffle_epi32(_mm_add_epi32(abef, abef_before), 0x1b);
+  const auto dchg = _mm_shuffle_epi32(_mm_add_epi32(cdgh, cdgh_before), 0xb1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[0]), _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[4]), _mm_alignr_epi8(dchg, feba, 8));
+}
+
+mixer best_mixer() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool sha = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_SHA) != 0;
+  const bool sse = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_1) != 0;
+  return sha && sse ? mix_by_instruction : mix_anywhere;
+}
+#else
+mixer best_mixer() { return mix_anywhere; }
+#endif
+
+sha256_digest digest_of(std::string_view bytes, mixer mix) {
   auto state = initial;
   std::size_t at = 0;
   for (; bytes.size() - at >= block_bytes; at += block_bytes) mix(state, bytes.data() + at);
@@ -68,5 +121,14 @@ sha256_digest sha256(std::string_view bytes) {
     digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
   return digest;
 }
+
+}  // namespace
+
+sha256_digest sha256(std::string_view bytes) {
+  static const auto mix = best_mixer();
+  return digest_of(bytes, mix);
+}
+
+sha256_digest sha256_anywhere(std::string_view bytes) { return digest_of(bytes, mix_anywhere); }
 
 }  // namespace settle::inline v0

@@ -30,5 +30,13 @@ TEST(sha256, pads_every_length) {
   EXPECT_EQ(hex(std::string(64, 'a')), "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
 }
 
+TEST(sha256, is_the_same_with_and_without_the_instructions_of_the_processor) {
+  std::string text;
+  for (int length = 0; length < 300; ++length) {
+    EXPECT_EQ(sha256(text), sha256_anywhere(text)) << length;
+    text += static_cast<char>(length * 37);
+  }
+}
+
 }  // namespace
 }  // namespace settle

@@ -471,4 +471,30 @@ TEST_P(broker_conformance, arrivals_wake_a_member_when_something_is_published) {
   EXPECT_LT(steady::now() - started, in_good_time);
 }
 
+// Large enough for a broker that reads ahead. Proves O4
+TEST_P(broker_conformance, a_backlog_is_delivered_whole_and_in_order_while_more_arrives) {
+  auto broker = open();
+  constexpr int count = 6000, keys = 16;
+  const auto sent = numbered(count, keys);
+  const auto publish_part = [&](int from, int upto) {
+    publish_all(*broker, {sent.begin() + from, sent.begin() + upto});
+  };
+  publish_part(0, count / 2);
+  auto member = broker->subscribe({"group", {"orders"}});
+  std::vector<delivery> got;
+  std::vector<std::size_t> sizes{300, 300, 300, 256, 0, 400, 300, 10};
+  int published = count / 2;
+  for (int turn = 0; got.size() < count && turn < 1000; ++turn) {
+    auto more = member->fetch(sizes[turn % sizes.size()]).deliveries;
+    if (more.empty() && published == count) member->arrivals().wait(10ms, {});
+    std::ranges::move(more, std::back_inserter(got));
+    if (published < count) publish_part(published, published + 100), published += 100;
+  }
+  ASSERT_EQ(got.size(), sent.size());
+  EXPECT_EQ(id_set(got).size(), sent.size());
+  for (const auto& [key, payloads] : payloads_by_key(got))
+    for (std::size_t i = 1; i < payloads.size(); ++i)
+      EXPECT_EQ(std::stoi(payloads[i - 1]) + keys, std::stoi(payloads[i])) << key;
+}
+
 }  // namespace settle::test

@@ -1,0 +1,77 @@
+#include "sqlite/log_reader.hpp"
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "queries/broker.hpp"
+
+namespace settle::inline v0::sqlite {
+namespace {
+
+constexpr std::size_t worth_a_thread = 256;  // messages
+
+message message_of(result& rows, std::size_t row, std::string_view topic) {
+  return {.id = rows.take(row, 1).take_text(),
+          .source = rows.take(row, 2).take_text(),
+          .type = rows.take(row, 3).take_text(),
+          .topic = std::string(topic),
+          .key = rows.take(row, 4).take_text(),
+          .subject = rows.take(row, 5).take_text(),
+          .content_type = rows.take(row, 6).take_text(),
+          .time = rows[row][7].time(),
+          .extensions = attributes_from_json(rows[row][8].text()),
+          .payload = rows.take(row, 9).take_bytes()};
+}
+
+// What will be asked for next if nothing else happens: the partitions take turns to be the first.
+log_request following(log_request last, const std::vector<log_message>& read) {
+  for (const auto& one : read) last.from[one.from].after = one.position;
+  std::ranges::rotate(last.from, last.from.begin() + 1);
+  return last;
+}
+
+}  // namespace
+
+std::vector<log_message> log_reader::read(const log_request& wanted) {
+  std::vector<log_message> found;
+  if (ahead_.valid()) {
+    found = ahead_.get();
+    // What was not full then may have more by now.
+    if (wanted != expected_ || found.size() < wanted.most) found.clear();
+  }
+  if (found.empty()) found = read_now(wanted);
+  if (found.size() == wanted.most && wanted.most >= worth_a_thread) {
+    expected_ = following(wanted, found);
+    ahead_ = std::async(std::launch::async, [this] { return read_now(expected_); });
+  }
+  return found;
+}
+
+std::vector<log_message> log_reader::read_now(const log_request& wanted) const {
+  std::vector<log_message> all;
+  if (wanted.from.empty()) return all;
+  const auto fair = (wanted.most + wanted.from.size() - 1) / wanted.from.size();
+  auto tx = file_.read();
+  std::vector<result> parts;
+  struct place {
+    std::int64_t position;
+    std::size_t part;
+    std::size_t row;
+  };
+  std::vector<place> order;
+  for (const auto& from : wanted.from) {
+    const auto room = static_cast<std::int64_t>(std::min(fair, wanted.most - order.size()));
+    parts.push_back(room == 0 ? result()
+                              : tx.execute(queries::broker::read_partition,
+                                           {from.topic, from.partition, from.after, room}));
+    for (std::size_t row = 0; row < parts.back().size(); ++row)
+      order.push_back({parts.back()[row][0].integer(), parts.size() - 1, row});
+  }
+  std::ranges::sort(order, {}, &place::position);
+  all.reserve(order.size());
+  for (const auto& [position, part, row] : order)
+    all.push_back({position, part, message_of(parts[part], row, wanted.from[part].topic_name)});
+  return all;
+}
+
+}  // namespace settle::inline v0::sqlite
