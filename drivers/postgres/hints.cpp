@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "postgres/exchange.hpp"
 #include "postgres/session.hpp"
 #include "settle/error.hpp"
@@ -12,7 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr duration send_limit = 1s;      // for a hint, a new connection included
-constexpr duration between_hints = 1ms;  // a thousand a second wake everybody often enough
+// After a while of silence a hint goes at once. Under load relays look every few milliseconds anyway, and each
+// hint is a transaction of its own.
+constexpr duration between_hints = 5ms;
 constexpr duration after_failure = 1s;
 
 }  // namespace
@@ -45,8 +49,8 @@ hint_sender::~hint_sender() {
 void hint_sender::give() noexcept {
   try {
     const std::scoped_lock lock(mutex_);
-    wanted_ = true;
     if (!thread_.joinable()) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    if (std::exchange(wanted_, true) || busy_) return;  // the thread does not sleep
   } catch (...) {  // no thread: waiters poll
   }
   changed_.notify_one();
@@ -75,12 +79,14 @@ void hint_sender::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return wanted_; }) || wanted_) {
     wanted_ = false;
+    busy_ = true;
     lock.unlock();
     const bool sent = send();
     lock.lock();
     if (stop.stop_requested() && !wanted_) return;
     changed_.wait_for(lock, stop, sent ? between_hints : after_failure, [] { return false; });
     if (!sent && stop.stop_requested()) return;
+    busy_ = false;
   }
 }
 

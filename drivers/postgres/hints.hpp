@@ -50,6 +50,7 @@ class hint_sender {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool wanted_ = false;
+  bool busy_ = false;  // sends, or pauses after it
   poller wait_;
   handle conn_;
   std::jthread thread_;

@@ -24,10 +24,13 @@ exception when insufficient_privilege then
 end $$;
 select settle.note_cluster();
 
--- Fixed for ever, and the same as in the library.
+-- Fixed for ever, and the same as in the library. In PL/pgSQL, which keeps its plan: convert_to counts as less
+-- than immutable, so an SQL function around it would never be inlined, and planned again by every statement.
 create function settle.lane(key text) returns smallint
-language sql immutable strict parallel safe
-return get_byte(sha256(convert_to(key, 'UTF8')), 0)::smallint;
+language plpgsql immutable strict parallel safe as $$
+begin
+  return pg_catalog.get_byte(pg_catalog.sha256(pg_catalog.convert_to(key, 'UTF8')), 0);
+end $$;
 
 create sequence settle.outbox_seq as bigint cache 1;
 select nextval('settle.outbox_seq');                -- a fresh sequence shows its first number before it is drawn
@@ -40,16 +43,14 @@ create table settle.outbox (
   slot           smallint not null default (pg_sequence_last_value('settle.outbox_ring'::regclass) & 7),
   xid            xid8 not null default pg_current_xact_id(),
   seq            bigint not null default nextval('settle.outbox_seq'),
-  lane           smallint not null generated always as
-                   (settle.lane(case when aggregate_id = '' then event_id::text else aggregate_id end)) stored,
+  lane           smallint not null,                 -- filled by the trigger below, whatever was given
   event_id       uuid not null default gen_random_uuid(),
-  topic          text not null check (topic <> ''),
-  event_type     text not null check (event_type <> ''),
+  topic          text not null,
+  event_type     text not null,
   aggregate_type text not null default '',
   aggregate_id   text not null default '',          -- the key: order is kept within it
   content_type   text not null default 'application/json',
-  headers        text not null default ''           -- JSON object of strings, or empty
-                 check (headers = '' or jsonb_typeof(headers::jsonb) = 'object'),
+  headers        text not null default '',          -- JSON object of strings, or empty
   created_at     bigint not null                    -- microseconds since 1970
                  default (extract(epoch from clock_timestamp()) * 1000000)::bigint,
   deliver_at     bigint,                            -- not before; null: at once
@@ -63,6 +64,27 @@ begin
     execute format('create unique index on settle.outbox_%s (seq)', i);
   end loop;
 end $$;
+
+-- A trigger, because its code is kept by the session: a generated column and checks are read from the catalogue
+-- and planned again by every insert, for three times the cost of the rest of it. No operators, and every name with
+-- its schema: it runs with the caller's search path, and a path of its own would cost half as much again.
+create function settle.complete_event() returns trigger language plpgsql as $$
+begin
+  if pg_catalog.texteq(new.topic, '') or pg_catalog.texteq(new.event_type, '') then
+    raise check_violation using message = 'an event needs a topic and an event_type; one of them is empty';
+  end if;
+  if pg_catalog.textne(new.headers, '')
+     and pg_catalog.textne(pg_catalog.jsonb_typeof(new.headers::pg_catalog.jsonb), 'object') then
+    raise check_violation using message = 'headers must be a JSON object of strings, or empty';
+  end if;
+  -- As settle.lane, which not everybody who may insert may call.
+  new.lane := pg_catalog.get_byte(pg_catalog.sha256(pg_catalog.convert_to(
+    case when pg_catalog.texteq(new.aggregate_id, '') then new.event_id::pg_catalog.text
+         else new.aggregate_id end, 'UTF8')), 0);
+  return new;
+end $$;
+create trigger complete_event before insert on settle.outbox
+for each row execute function settle.complete_event();
 
 -- Relays publish what is visible in a tick that a synced commit has written: it is durable, and what commits
 -- late is found in a later tick, whatever its number. Ticks are numbered from the snapshot that they hold, and
@@ -186,29 +208,26 @@ create function settle.publish(topic text, event_type text, key text, payload by
                                aggregate_type text default '', headers jsonb default null,
                                content_type text default 'application/json', event_id uuid default null,
                                deliver_at timestamptz default null)
-returns uuid language sql security definer set search_path = pg_catalog, pg_temp
-begin atomic
+returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  id uuid := coalesce(event_id, gen_random_uuid());
+begin
   insert into settle.outbox (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
                              payload, deliver_at)
-  values (coalesce(publish.event_id, gen_random_uuid()), publish.topic, publish.event_type,
-          publish.aggregate_type, coalesce(publish.key, ''), publish.content_type,
-          coalesce(publish.headers::text, ''), publish.payload,
-          (extract(epoch from publish.deliver_at) * 1000000)::bigint)
-  returning outbox.event_id;
-end;
+  values (id, publish.topic, publish.event_type, publish.aggregate_type, coalesce(key, ''),
+          publish.content_type, coalesce(publish.headers::text, ''), publish.payload,
+          (extract(epoch from publish.deliver_at) * 1000000)::bigint);
+  return id;
+end $$;
 
+-- Written so that they become part of the statement that calls them.
 create function settle.publish(topic text, event_type text, key text, payload text)
-returns uuid language sql security definer set search_path = pg_catalog, pg_temp
-begin atomic
-  select settle.publish(publish.topic, publish.event_type, publish.key, convert_to(publish.payload, 'UTF8'));
-end;
+returns uuid language sql
+return settle.publish(topic, event_type, key, pg_catalog.convert_to(payload, 'UTF8'));
 
 create function settle.publish(topic text, event_type text, key text, payload jsonb)
-returns uuid language sql security definer set search_path = pg_catalog, pg_temp
-begin atomic
-  select settle.publish(publish.topic, publish.event_type, publish.key,
-                        convert_to(publish.payload::text, 'UTF8'));
-end;
+returns uuid language sql
+return settle.publish(topic, event_type, key, pg_catalog.convert_to(payload::pg_catalog.text, 'UTF8'));
 
 -- Where each share stands: the newest note that has its bit.
 create view settle.outbox_cursors as
