@@ -200,25 +200,37 @@ void postgres_connection::post(const query& text, std::span<const value> values)
 
 std::vector<std::int64_t> postgres_connection::execute_many(const query& text,
                                                             std::span<const parameters> rows) {
-  check_allowed(text.postgres);
-  begin_if_wanted();
+  const repeated all{text, rows};
   std::vector<std::int64_t> affected;
   affected.reserve(rows.size());
-  while (!rows.empty()) {
-    const auto count = std::min(rows.size(), queued_max);
-    try {
-      for (const auto& row : rows.first(count)) queue(text, row);
-    } catch (...) {
-      pipeline_->detach();
-      throw;
-    }
+  for (const auto& one : execute_all({&all, 1})) affected.push_back(one.affected());
+  return affected;
+}
+
+std::vector<result> postgres_connection::execute_all(std::span<const repeated> all) {
+  for (const auto& [text, rows] : all) check_allowed(text.postgres);
+  begin_if_wanted();
+  std::vector<result> results;
+  auto first = pipeline_->size();  // after BEGIN, and what was posted
+  const auto collect = [&] {
     const clear_at_end guard{*pipeline_};
     finish(statement_limit());
-    for (const auto& step : std::span(pipeline_->steps()).last(count))
-      affected.push_back(changed_rows(step.answer.get()));
-    rows = rows.subspan(count);
+    for (const auto& step : std::span(pipeline_->steps()).subspan(std::exchange(first, 0)))
+      if (step.preparing.empty()) results.push_back(read_result(step.answer.get()));
+  };
+  for (const auto& [text, rows] : all) {
+    for (const auto& row : rows) {
+      try {
+        queue(text, row);
+      } catch (...) {
+        pipeline_->detach();
+        throw;
+      }
+      if (pipeline_->size() >= queued_max) collect();
+    }
   }
-  return affected;
+  if (pipeline_->size() > first) collect();
+  return results;
 }
 
 // Without statement_timeout: building an index takes as long as it takes.
@@ -241,12 +253,16 @@ void postgres_connection::end_transaction() noexcept {
   cancel_ = {};
 }
 
+// Before anything of the COMMIT is sent, nothing is in doubt.
+void postgres_connection::check_line() {
+  if (!pipeline_->empty() || silent()) return;
+  close_now(conn_);
+  throw error(errc::store_unavailable,
+              fmt::format("{} has ended the session before the commit; nothing was committed", to_.name));
+}
+
 void postgres_connection::finish_commit() {
-  if (pipeline_->empty() && !silent()) {  // nothing of the COMMIT is sent, so nothing is in doubt
-    close_now(conn_);
-    throw error(errc::store_unavailable,
-                fmt::format("{} has ended the session before the commit; nothing was committed", to_.name));
-  }
+  check_line();
   queue(commit_all, {});
   const clear_at_end guard{*pipeline_};
   // Once it is under way nobody may stop it: whoever waits learns how it ended.
@@ -255,9 +271,34 @@ void postgres_connection::finish_commit() {
   check_commit(of, *pipeline_, to_.name);
 }
 
+// A statement that is the whole transaction needs neither BEGIN nor COMMIT.
+result postgres_connection::execute_last(const query& text, std::span<const value> values) {
+  check_allowed(text.postgres);
+  const bool alone = phase_ == phase::wanted;
+  check_line();
+  phase_ = phase::begun;
+  queue(text, values);
+  const auto place = pipeline_->size() - 1;
+  if (!alone) queue(commit_all, {});
+  const clear_at_end guard{*pipeline_};
+  const auto of = round_trip(conn_.get(), *pipeline_, statement_limit());
+  settle_exchange(of);
+  if (alone)
+    check_alone(of, *pipeline_, to_.name);
+  else
+    check_commit(of, *pipeline_, to_.name);
+  auto found = read_result(pipeline_->steps()[place].answer.get());
+  wake_and_end();
+  return found;
+}
+
 void postgres_connection::commit() {
   check_allowed({});
   if (phase_ == phase::begun) finish_commit();
+  wake_and_end();
+}
+
+void postgres_connection::wake_and_end() {
   const bool wake = wake_ && phase_ == phase::begun;
   end_transaction();
   if (wake) committed_();

@@ -33,7 +33,9 @@ class postgres_connection final : public connection {
   void rollback() noexcept override;
   result execute(const query& text, std::span<const value> values) override;
   result execute(std::string_view sql, std::span<const value> values) override;
+  result execute_last(const query& text, std::span<const value> values) override;
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) override;
+  std::vector<result> execute_all(std::span<const repeated> all) override;
   void execute_script(std::string_view sql) override;
   void post(const query& text, std::span<const value> values) override;
   void wake_on_commit() noexcept override { wake_ = true; }
@@ -50,7 +52,9 @@ class postgres_connection final : public connection {
   void queue(const query& text, std::span<const value> values);
   result run_queued();
   void finish(const limit& within);
+  void check_line();
   void finish_commit();
+  void wake_and_end();
   void settle_exchange(const outcome& of);
   bool silent() const noexcept;
   limit statement_limit() const;

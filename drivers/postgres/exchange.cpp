@@ -70,24 +70,34 @@ void check_statements(const outcome& of, const pipeline& done, std::string_view 
   if (of.how != ending::complete) throw no_answer(of, done, database);
 }
 
-void check_commit(const outcome& of, const pipeline& done, std::string_view database) {
-  const auto& commit = done.steps().back();
-  if (commit.answer && PQresultStatus(commit.answer.get()) == PGRES_COMMAND_OK) {
-    if (std::string_view(PQcmdStatus(commit.answer.get())) == "COMMIT") return;
-    throw error(errc::transaction_lost,
-                fmt::format("{} has rolled the transaction back instead of committing it", database));
-  }
+// The last step was to commit, and it was not seen to do so.
+[[noreturn]] static void throw_uncommitted(const outcome& of, const pipeline& done,
+                                           std::string_view database) {
   const auto* failure = first_failure(done);
   if (failure == nullptr) throw unknown(no_answer(of, done, database));
   const auto said = read_failure(failure->answer.get());
   const auto known = as_error(of, *failure, database);
-  // A step before the COMMIT failed, and the server said so: it never got to the COMMIT.
-  const bool before = failure != &commit && !said.sqlstate.empty();
-  // The COMMIT itself failed, and the session goes on: it is rolled back.
+  // A step before the last failed, and the server said so: it never got there.
+  const bool before = failure != &done.steps().back() && !said.sqlstate.empty();
+  // The last one itself failed, and the session goes on: it is rolled back.
   const bool refused = !said.sqlstate.empty() && !said.session_ended && !said.sqlstate.starts_with("08") &&
                        said.sqlstate != "40003";
   if (before || refused) throw known;
   throw unknown(known);
+}
+
+void check_commit(const outcome& of, const pipeline& done, std::string_view database) {
+  const auto& commit = done.steps().back();
+  if (!commit.answer || PQresultStatus(commit.answer.get()) != PGRES_COMMAND_OK)
+    throw_uncommitted(of, done, database);
+  if (std::string_view(PQcmdStatus(commit.answer.get())) != "COMMIT")
+    throw error(errc::transaction_lost,
+                fmt::format("{} has rolled the transaction back instead of committing it", database));
+}
+
+void check_alone(const outcome& of, const pipeline& done, std::string_view database) {
+  // The server commits when it has read the end of the exchange, after its answer to the statement.
+  if (of.how != ending::complete || first_failure(done) != nullptr) throw_uncommitted(of, done, database);
 }
 
 }  // namespace settle::inline v0::postgres

@@ -28,4 +28,7 @@ void check_statements(const outcome& of, const pipeline& done, std::string_view 
 // outcome_unknown() unless it is certain that the server did not commit.
 void check_commit(const outcome& of, const pipeline& done, std::string_view database);
 
+// The same for an exchange of one statement without BEGIN and COMMIT, a transaction of its own.
+void check_alone(const outcome& of, const pipeline& done, std::string_view database);
+
 }  // namespace settle::inline v0::postgres

@@ -44,10 +44,12 @@ void pipeline::detach() {
   }
 }
 
-// Of several results of one step the first failure counts, else the last.
+// Of several results of one step the first failure counts, else the last. A failure after all of them is the
+// commit's of a statement that was a transaction of its own.
 void pipeline::keep(result_handle answer) {
-  if (answered_ >= steps_.size()) return;
-  auto& kept = steps_[answered_].answer;
+  const bool late = answered_ >= steps_.size();
+  if (steps_.empty() || (late && !failed(answer.get()))) return;
+  auto& kept = steps_[late ? steps_.size() - 1 : answered_].answer;
   if (!kept || !failed(kept.get())) kept = std::move(answer);
 }
 

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -85,6 +86,12 @@ struct statement {
   parameters values;
 };
 
+// A statement that runs once for every row of parameters.
+struct repeated {
+  query text;
+  std::span<const parameters> rows;
+};
+
 // Which server a session talks to, where that can change under a running program. After a failover or a
 // restore the same address leads to another server or another history, and what was remembered of the old
 // one (transaction ids, positions) means nothing there.
@@ -109,9 +116,19 @@ class connection {
   virtual result execute(const query& text, std::span<const value> values) = 0;
   virtual result execute(std::string_view sql, std::span<const value> values) = 0;
 
+  // The last statement of a transaction, and the commit, in one round trip where that can be.
+  virtual result execute_last(const query& text, std::span<const value> values) {
+    auto found = execute(text, values);
+    commit();
+    return found;
+  }
+
   // Runs one statement for every row and returns how many rows each changed. The point of it is one
   // round trip, or one prepared statement, for all of them. A failing row fails the call.
   virtual std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) = 0;
+
+  // As transaction::execute_all.
+  virtual std::vector<result> execute_all(std::span<const repeated> all);
 
   // Several statements separated by semicolons, without parameters. For migrations.
   virtual void execute_script(std::string_view sql) = 0;
@@ -149,6 +166,9 @@ class transaction {
   result execute(const query& text, std::initializer_list<value> values = {});
   result execute(const statement& what);
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows);
+  // Statements that do not need each other's answers, in order and in one round trip: a result for each row of
+  // each of them.
+  std::vector<result> execute_all(std::span<const repeated> all);
 
   // A statement whose result nobody needs. It costs no round trip of its own: it is sent with the next
   // statement or with the commit, in order, and its failure is thrown there and names it. On SQLite it
@@ -187,6 +207,9 @@ class owned_transaction final : public transaction {
   // Durable when it returns. If it throws, the transaction is over; outcome_unknown() says whether
   // the commit may have happened all the same. `effect` names its two fault points.
   void commit(std::string_view effect = "commit");
+  // The same with a last statement, in one round trip where that can be. One that is the whole transaction runs
+  // at the isolation level that the server has for its user. A read has no effect to name: "".
+  result commit_with(const statement& last, std::string_view effect = "commit");
   void rollback() noexcept;
 
   void execute_script(std::string_view sql);
@@ -194,6 +217,7 @@ class owned_transaction final : public transaction {
  private:
   friend class database;
   owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env);
+  void end(std::string_view effect, const std::function<void(connection&)>& how);
 
   database* home_;
 };

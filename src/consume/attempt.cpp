@@ -1,5 +1,6 @@
 // One attempt at a batch: fence, claims, handlers and commit in one transaction.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -80,7 +81,6 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
       unseen.push_back(look.execute(queries::consume::is_processed, {options_.name, key}).empty());
   }
   auto tx = db_.begin(cancel);
-  check_fences(tx, messages);
   auto what = claim(tx, messages, keys.all);
   if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
   if (zoo::has(zoo::bug::check_then_insert))
@@ -105,29 +105,29 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   return std::nullopt;
 }
 
-// The partition's owner is checked where the effects are written: an owner that was replaced while it
-// slept finds a higher epoch here and writes nothing.
-void consumer::engine::check_fences(transaction& tx, batch messages) {
-  std::vector<const delivery*> fences;  // one for each
+// In one order for all, as the claims.
+consumer::engine::fences consumer::engine::fences_of(batch messages) {
+  fences held;
   for (const auto* one : messages) {
     const auto same = [&](const delivery* seen) {
       return seen->tag.partition == one->content.tag.partition &&
              seen->fence.epoch == one->content.fence.epoch;
     };
-    if (!one->content.fence.partition.empty() && std::ranges::none_of(fences, same))
-      fences.push_back(&one->content);
+    if (!one->content.fence.partition.empty() && std::ranges::none_of(held, same))
+      held.push_back(&one->content);
   }
-  if (fences.empty()) return;
-  // In one order for all, as the claims.
-  std::ranges::sort(fences, {}, [](const delivery* of) {
+  std::ranges::sort(held, {}, [](const delivery* of) {
     return std::pair(std::string_view(of->fence.partition), of->fence.epoch);
   });
-  json_array partitions;
-  for (const auto* of : fences) partitions.add(of->fence.partition);
-  const auto rows = tx.execute(queries::consume::read_fences, {options_.name, partitions.text()});
+  return held;
+}
+
+// The partition's owner is checked where the effects are written: an owner that was replaced while it
+// slept finds a higher epoch here and writes nothing.
+void consumer::engine::check_fences(transaction& tx, const fences& held, const result& rows) const {
   std::map<std::string_view, std::int64_t> stored;
   for (std::size_t i = 0; i < rows.size(); ++i) stored[rows[i][0].text()] = rows[i][1].integer();
-  for (const auto* of : fences) {
+  for (const auto* of : held) {
     const auto& [partition, epoch] = of->fence;
     const auto known = stored.find(partition);
     const auto highest = known == stored.end() ? -1 : known->second;
@@ -139,13 +139,8 @@ void consumer::engine::check_fences(transaction& tx, batch messages) {
   }
 }
 
-// Claims in the order of their keys, so that two nodes with the same messages cannot deadlock.
-consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messages,
-                                                   std::span<const std::string_view> keys) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < messages.size(); ++i)
-    if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
+std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<const std::string_view> keys,
+                                                    std::span<const std::size_t> order) const {
   std::vector<parameters> rows;
   rows.reserve(order.size());
   const auto now = env().now();
@@ -159,32 +154,54 @@ consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messag
     row.emplace_back(m.type);
     row.emplace_back(now);
   }
-  const auto inserted = tx.execute_many(queries::consume::claim, rows);
+  return rows;
+}
+
+// Fences, claims and horizons in one exchange. The fences come first: whoever takes a partition over waits for
+// this batch there. Horizons come last: a record that went before its claim has moved them.
+consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messages,
+                                                   std::span<const std::string_view> keys) {
+  std::vector<std::size_t> order;  // that of the keys, so that two nodes with the same messages cannot deadlock
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
+  const auto claims = claims_of(messages, keys, order);
+  const auto held = fences_of(messages);
+  json_array partitions;
+  for (const auto* of : held) partitions.add(of->fence.partition);
+  const parameters fence_row{options_.name, partitions.text()};
+  const parameters horizon_row{options_.name};
+  const std::array<repeated, 3> exchange{{{queries::consume::read_fences, {&fence_row, 1}},
+                                          {queries::consume::claim, claims},
+                                          {queries::consume::read_highest_horizons, {&horizon_row, 1}}}};
+  const auto found = tx.execute_all(exchange);
+  check_fences(tx, held, found.front());
+  const auto claimed = std::span(found).subspan(1, order.size());
   verdicts all(messages.size(), verdict::ignore);
   for (std::size_t n = 0; n < order.size(); ++n)
-    all[order[n]] = inserted[n] == 1 ? verdict::run : verdict::duplicate;
+    all[order[n]] = claimed[n].affected() == 1 ? verdict::run : verdict::duplicate;
   if (zoo::has(zoo::bug::ack_lost_twice))
     for (std::size_t n = 0; n < order.size(); ++n)
-      if (inserted[n] == 0) tx.execute(queries::consume::forget, {options_.name, keys[order[n]]});
-  judge_fresh(tx, messages, keys, all);
+      if (claimed[n].affected() == 0)
+        tx.execute(queries::consume::forget, {options_.name, keys[order[n]]});
+  judge_fresh(tx, messages, {keys, found.back()}, all);
   return all;
 }
 
 // A message without a record runs, unless its record may have expired. Either way it has a record from now
 // on.
-void consumer::engine::judge_fresh(transaction& tx, batch messages, std::span<const std::string_view> keys,
-                                   verdicts& all) {
+void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked_up& known, verdicts& all) {
   std::vector<consume::recorded> fresh;
   std::vector<std::size_t> index;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (all[i] != verdict::run) continue;
     const auto& one = messages[i]->content;
-    fresh.push_back({&one, keys[i], consume::place_of(one)});
+    fresh.push_back({&one, known.keys[i], consume::place_of(one)});
     index.push_back(i);
   }
   if (fresh.empty()) return;
   retention_.set_settled(subscription_->settled());
-  const auto beyond = retention_.beyond_horizon(tx, fresh);
+  const auto beyond = retention_.beyond_horizon(tx, known.horizons, fresh);
   for (std::size_t n = 0; n < fresh.size(); ++n)
     if (beyond[n]) all[index[n]] = verdict::beyond_horizon;
   retention_.note(tx, fresh);

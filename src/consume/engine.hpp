@@ -56,12 +56,21 @@ class consumer::engine {
   void hold(consume::held_message& one, const std::string& why);
 
   std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
-  void check_fences(transaction& tx, batch messages);
+  using fences = std::vector<const delivery*>;  // a delivery of each partition and epoch
+  static fences fences_of(batch messages);
+  void check_fences(transaction& tx, const fences& held, const result& rows) const;
   // What is to be done with each message of a batch.
   enum class verdict { run, duplicate, beyond_horizon, ignore };
   using verdicts = std::vector<verdict>;
   verdicts claim(transaction& tx, batch messages, std::span<const std::string_view> keys);
-  void judge_fresh(transaction& tx, batch messages, std::span<const std::string_view> keys, verdicts& all);
+  std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
+                                    std::span<const std::size_t> order) const;
+  // What a batch's first exchange has shown.
+  struct looked_up {
+    std::span<const std::string_view> keys;
+    const result& horizons;
+  };
+  void judge_fresh(transaction& tx, batch messages, const looked_up& known, verdicts& all);
   std::optional<failure> run_handlers(transaction& tx, batch messages, const verdicts& what);
   void succeeded(batch messages, const verdicts& what);
   void report_skipped(const message& m, verdict why);

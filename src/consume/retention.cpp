@@ -51,13 +51,13 @@ std::string_view retention::log_of(const delivery& of) const {
   return found == settled_.end() ? std::string_view() : found->log;
 }
 
-std::vector<bool> retention::beyond_horizon(transaction& tx, std::span<const recorded> fresh) const {
+std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highest_rows,
+                                            std::span<const recorded> fresh) const {
   std::vector<bool> beyond(fresh.size(), false);
-  const auto rows = tx.execute(queries::consume::read_highest_horizons, {consumer_});
-  if (rows.empty()) return beyond;
-  std::map<origin_key, std::string> highest;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    highest[{rows[i][0].text(), rows[i][1].text()}] = rows[i][2].text();
+  if (highest_rows.empty()) return beyond;
+  std::map<origin_key, std::string_view> highest;
+  for (std::size_t i = 0; i < highest_rows.size(); ++i)
+    highest[{highest_rows[i][0].text(), highest_rows[i][1].text()}] = highest_rows[i][2].text();
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto log = log_of(*fresh[i].what);
     const auto& at = fresh[i].at;
@@ -93,7 +93,7 @@ void retention::note(transaction& tx, std::span<const recorded> fresh) const {
     }
     logs.add(json_array().add(log).add(part.position).add(sources));
   }
-  tx.execute(queries::consume::note_batch, {consumer_, env_.now(), ids.text(), logs.text()});
+  tx.post(queries::consume::note_batch, {consumer_, env_.now(), ids.text(), logs.text()});
 }
 
 void retention::set_settled(std::vector<settled_partition> done) { settled_ = std::move(done); }

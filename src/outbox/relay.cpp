@@ -96,7 +96,8 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   write_progress(tx);
   store_->expire(tx, expire_when_idle);
   const auto change = ownership_.refresh(tx);
-  const auto cursors = store_->cursors(tx, ownership_.next_held());
+  std::map<int, outbox::cursor> cursors;
+  if (!change.gained.empty()) cursors = store_->cursors(tx, ownership_.next_held());
   held_.reload(tx, ownership_.next_held());
   tx.commit("relay.lease");
   ownership_.applied();

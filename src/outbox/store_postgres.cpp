@@ -30,13 +30,16 @@ class server_store final : public store {
   cursor take_tick(const std::stop_token& cancel) override {
     while (true) {
       auto tx = db_.begin(cancel);
-      const auto ticked = tick(tx);
-      tx.commit("relay.tick");
+      cluster_ = tx.identity();
+      const auto ticked = tick_of(tx.commit_with(tick_statement(), "relay.tick"));
       if (!ticked.was_late) return ticked.at;  // else the other one's may not show what we came for
     }
   }
 
-  cursor write_tick(transaction& tx) override { return tick(tx).at; }
+  cursor write_tick(transaction& tx) override {
+    cluster_ = tx.identity();
+    return tick_of(tx.execute(tick_statement())).at;
+  }
 
   // One tick at a time, and it stays fixed while its window is paged. Every copy of an event then carries the
   // same tick, and first deliveries of a lane come in the order of their ticks and numbers, however late a
@@ -86,11 +89,10 @@ class server_store final : public store {
 
   void expire(transaction& tx, std::int64_t rows_max) override {
     const auto now = db_.env().now();
-    if (rows_max <= 0 || !is_due(next_expiry_, std::chrono::seconds(1))) return;
-    constexpr std::int64_t slice = 1000;
-    tx.post(queries::outbox::delete_ticks, {now - options_.outbox_keep, slice});
-    tx.post(queries::outbox::delete_progress, {now - options_.outbox_keep, slice});
-    tx.post(queries::outbox::expire_natural_keys, {now - options_.natural_key_keep, rows_max});
+    if (rows_max <= 0 || !is_due(next_expiry_, std::chrono::seconds(5))) return;
+    constexpr std::int64_t slice = 5000;
+    tx.post(queries::outbox::expire,
+            {now - options_.outbox_keep, slice, now - options_.natural_key_keep, rows_max});
   }
 
   // Of programs that publish with SQL alone.
@@ -116,11 +118,13 @@ class server_store final : public store {
     bool was_late = false;  // another relay took one at the same time
   };
 
-  new_tick tick(transaction& tx) {
+  statement tick_statement() const {
     const bool synced = !zoo::has(zoo::bug::publish_before_durable);
-    const auto ticked =
-        tx.execute(queries::outbox::write_tick, {db_.env().now(), static_cast<std::int64_t>(synced)});
-    check_cluster(tx, ticked);
+    return {queries::outbox::write_tick, {db_.env().now(), static_cast<std::int64_t>(synced)}};
+  }
+
+  new_tick tick_of(const result& ticked) const {
+    check_cluster(ticked);
     return {{ticked[0][0].integer(), 0, 0}, ticked[0][3].integer() != 0};
   }
 
@@ -140,8 +144,7 @@ class server_store final : public store {
 
   // Ticks hold transaction ids, and those mean something in one history only: after a restore or a failover
   // the same ids are given out again.
-  void check_cluster(transaction& tx, const result& ticked) {
-    cluster_ = tx.identity();
+  void check_cluster(const result& ticked) const {
     if (!cluster_ || ticked[0][1].is_null() || zoo::has(zoo::bug::cursor_kept_across_failover)) return;
     const cluster_identity known{ticked[0][1].integer(), ticked[0][2].integer(), false};
     if (*cluster_ == known) return;
@@ -182,11 +185,12 @@ class server_store final : public store {
                   db_.name() + " has led to another server, or to a standby, since the last tick");
     tx.post(queries::outbox::plan_for_reading);
     page found{group, {upto, 0, 0}, {}};
-    found.rows = tx.execute(window_query(), {group.from.tick, upto, group.from.seq, group.mask, rows_max});
+    found.rows =
+        tx.commit_with({window_query(), {group.from.tick, upto, group.from.seq, group.mask, rows_max}}, "");
     // The late ones and the new ones come one after the other, at most so many of each, and they do not
     // overlap.
     const auto count = static_cast<std::int64_t>(found.rows.size());
-    if (count == 0 && tx.execute(queries::outbox::count_ticks, {group.from.tick, upto})[0][0].integer() < 2)
+    if (count == 0 && db_.read().execute(queries::outbox::count_ticks, {group.from.tick, upto})[0][0].integer() < 2)
       throw error(errc::ownership_lost, "the outbox was rebased: the ticks that were read have gone");
     if (count >= rows_max)
       found.end = {group.from.tick, upto, found.rows[static_cast<std::size_t>(rows_max) - 1][0].integer()};

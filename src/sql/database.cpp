@@ -44,6 +44,23 @@ std::vector<std::int64_t> transaction::execute_many(const query& text, std::span
   return require(connection_).execute_many(text, rows);
 }
 
+std::vector<result> transaction::execute_all(std::span<const repeated> all) {
+  return require(connection_).execute_all(all);
+}
+
+// Where a statement costs no round trip.
+std::vector<result> connection::execute_all(std::span<const repeated> all) {
+  std::vector<result> results;
+  for (const auto& [text, rows] : all) {
+    if (rows.size() == 1) {
+      results.push_back(execute(text, rows[0]));
+      continue;
+    }
+    for (const auto affected : execute_many(text, rows)) results.emplace_back(std::vector<value>(), 0, affected);
+  }
+  return results;
+}
+
 void transaction::post(const statement& what) { require(connection_).post(what.text, what.values); }
 
 void transaction::post(const query& text, std::initializer_list<value> values) {
@@ -59,17 +76,30 @@ owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& h
 
 owned_transaction::~owned_transaction() { rollback(); }
 
-void owned_transaction::commit(std::string_view effect) {
+void owned_transaction::end(std::string_view effect, const std::function<void(connection&)>& how) {
   require(connection_);
   auto ending = std::move(connection_);
   try {
-    with_fault_points(*env_, effect, [&] { ending->commit(); });
+    if (effect.empty())
+      how(*ending);
+    else
+      with_fault_points(*env_, effect, [&] { how(*ending); });
   } catch (...) {
     ending->rollback();
     home_->release(std::move(ending));
     throw;
   }
   home_->release(std::move(ending));
+}
+
+void owned_transaction::commit(std::string_view effect) {
+  end(effect, [](connection& on) { on.commit(); });
+}
+
+result owned_transaction::commit_with(const statement& last, std::string_view effect) {
+  result found;
+  end(effect, [&](connection& on) { found = on.execute_last(last.text, last.values); });
+  return found;
 }
 
 void owned_transaction::rollback() noexcept {

@@ -44,8 +44,8 @@ void ownership::ensure_shares(transaction& tx) const {
   tx.execute_many(queries::sql::add_share, rows);
 }
 
-std::vector<share_row> ownership::read(transaction& tx) const {
-  const auto found = tx.execute(queries::sql::read_shares, {settings_.scope});
+ownership::scope_state ownership::read(transaction& tx, timestamp now) const {
+  const auto found = tx.execute(queries::sql::read_shares, {settings_.scope, now});
   std::vector<share_row> rows;
   rows.reserve(found.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -53,7 +53,7 @@ std::vector<share_row> ownership::read(transaction& tx) const {
     rows.push_back({static_cast<int>(row[0].integer()), row[1].integer(),
                     row[2].is_null() ? std::string() : row[2].text(), row[3].integer(), row[4].time()});
   }
-  return rows;
+  return {std::move(rows), found.empty() ? 0 : found[0][5].integer()};
 }
 
 ownership_change ownership::refresh(transaction& tx) {
@@ -62,13 +62,13 @@ ownership_change ownership::refresh(transaction& tx) {
   const auto& scope = settings_.scope;
   tx.execute(queries::sql::forget_dead_members, {scope, now});
   tx.execute(queries::sql::renew_member, {scope, member_, until});
-  auto rows = read(tx);
-  if (static_cast<int>(rows.size()) < settings_.shares) {
+  auto state = read(tx, now);
+  if (static_cast<int>(state.shares.size()) < settings_.shares) {
     ensure_shares(tx);
-    rows = read(tx);
+    state = read(tx, now);
   }
-  const auto alive = tx.execute(queries::sql::count_members, {scope, now})[0][0].integer();
-  const auto plan = plan_ownership(rows, alive, member_, now);
+  const auto& rows = state.shares;
+  const auto plan = plan_ownership(rows, state.members_alive, member_, now);
 
   next_held_.clear();
   for (const auto& row : rows) {

@@ -87,7 +87,12 @@ class ownership {
  private:
   void ensure_shares(transaction& tx) const;
   error lost(int share) const;
-  std::vector<share_row> read(transaction& tx) const;
+
+  struct scope_state {
+    std::vector<share_row> shares;
+    std::int64_t members_alive = 0;
+  };
+  scope_state read(transaction& tx, timestamp now) const;
 
   database& db_;
   settings settings_;

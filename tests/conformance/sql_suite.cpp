@@ -1,6 +1,7 @@
 // Values, statements and transactions.
 #include "conformance/sql_suite.hpp"
 
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -18,6 +19,8 @@ constexpr query insert_or_skip_note{"conformance.insert_or_skip_note",
                                     "insert into notes (id, note) values ($1, $2) on conflict do nothing"};
 constexpr query update_note{"conformance.update_note", "update notes set note = $2 where id >= $1",
                             "update notes set note = $2 where id >= $1"};
+constexpr query select_notes{"conformance.select_notes", "select id, note from notes",
+                             "select id, note from notes"};
 
 // Writes one value into a column of the type, commits, and reads it in another transaction.
 value round_trip(database& db, const std::string& column_type, const value& what) {
@@ -220,6 +223,63 @@ TEST_P(sql_conformance, execute_many_fails_as_a_whole_if_a_row_fails) {
     EXPECT_EQ(code_of([&] { tx.execute_many(insert_note, rows); }), errc::constraint_violated);
   }
   EXPECT_EQ(count_notes(*db), 0);
+}
+
+TEST_P(sql_conformance, statements_of_one_exchange_answer_in_their_order) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  tx.post(insert_note, {0, "posted"});
+  std::vector<parameters> notes;
+  for (int i = 1; i <= 600; ++i) notes.push_back({i % 500, "n"});  // more than go in one message, some twice
+  const std::vector<parameters> none{{}};
+  const std::array<repeated, 3> all{
+      {{select_notes, none}, {insert_or_skip_note, notes}, {select_notes, none}}};
+  const auto found = tx.execute_all(all);
+  ASSERT_EQ(found.size(), notes.size() + 2);
+  EXPECT_EQ(found.front().size(), 1u) << "what was posted before is there";
+  EXPECT_EQ(found[1].affected(), 1);
+  EXPECT_EQ(found[500].affected(), 0) << "number 0 was posted";
+  EXPECT_EQ(found[501].affected(), 0) << "number 1 again";
+  EXPECT_EQ(found.back().size(), 500u);
+}
+
+TEST_P(sql_conformance, an_exchange_fails_as_a_whole_if_a_statement_fails) {
+  auto db = open_with_notes();
+  {
+    auto tx = db->begin();
+    const std::vector<parameters> twice{{1, "a"}, {1, "again"}};
+    const std::vector<parameters> none{{}};
+    const std::array<repeated, 2> all{{{insert_note, twice}, {select_notes, none}}};
+    EXPECT_EQ(code_of([&] { tx.execute_all(all); }), errc::constraint_violated);
+  }
+  EXPECT_EQ(count_notes(*db), 0);
+}
+
+TEST_P(sql_conformance, a_last_statement_commits_alone_or_with_what_was_before_it) {
+  auto db = open_with_notes();
+  EXPECT_EQ(db->begin().commit_with({insert_note, {1, "alone"}}).affected(), 1);
+  {
+    auto tx = db->begin();
+    tx.execute(insert_note, {2, "before"});
+    tx.post(insert_note, {3, "posted"});
+    EXPECT_EQ(tx.commit_with({update_note, {2, "changed"}}).affected(), 2);
+  }
+  EXPECT_EQ(db->read().commit_with({select_notes, {}}, "").size(), 3u);
+  EXPECT_EQ(count_notes(*db), 3);
+}
+
+TEST_P(sql_conformance, a_last_statement_that_fails_takes_everything_with_it) {
+  auto db = open_with_notes();
+  add_note(*db, 1, "there");
+  EXPECT_EQ(code_of([&] { db->begin().commit_with({insert_note, {1, "alone"}}); }),
+            errc::constraint_violated);
+  {
+    auto tx = db->begin();
+    tx.execute(insert_note, {2, "before"});
+    EXPECT_EQ(code_of([&] { tx.commit_with({insert_note, {1, "last"}}); }), errc::constraint_violated);
+    EXPECT_EQ(code_of([&] { tx.execute(select_notes); }), errc::transaction_lost) << "it is over";
+  }
+  EXPECT_EQ(count_notes(*db), 1);
 }
 
 TEST_P(sql_conformance, a_posted_statement_runs_in_order_before_what_follows_it) {

@@ -168,6 +168,20 @@ TEST_F(postgres_driver, a_deferred_constraint_refuses_the_commit_and_nothing_is_
   EXPECT_EQ(server_->run("select count(*) from children"), "0");
 }
 
+// The server answers such a statement before it commits. What the commit says comes after the answer.
+TEST_F(postgres_driver, a_deferred_constraint_refuses_a_statement_that_is_a_transaction_of_its_own) {
+  server_->run("create table parents (id bigint primary key)");
+  server_->run("create table children (parent bigint references parents (id) deferrable initially deferred)");
+  auto db = open();
+  constexpr query orphan{"test.orphan", "", "insert into children (parent) values (404) returning parent"};
+  for (int i = 0; i < 3; ++i) {  // also with the statement prepared
+    const auto e = error_of([&] { db->begin().commit_with({orphan, {}}); });
+    EXPECT_EQ(e.code(), errc::constraint_violated);
+    EXPECT_FALSE(e.outcome_unknown());
+  }
+  EXPECT_EQ(server_->run("select count(*) from children"), "0");
+}
+
 TEST_F(postgres_driver, a_commit_after_a_failure_that_was_swallowed_is_no_success) {
   auto db = open_with_notes();
   auto tx = db->begin();

@@ -20,11 +20,11 @@ select pg_advisory_xact_lock(hashtextextended('settle.ownership.' || $1, 0))
 -- name: remove_member
 delete from settle.members where scope = $1 and member = $2
 
--- name: count_members
-select count(*) from settle.members where scope = $1 and lease_until > $2
-
+-- With the number of members that are alive at $2.
 -- name: read_shares
-select share, position, owner, epoch, lease_until from settle.shares where scope = $1 order by share
+select share, position, owner, epoch, lease_until,
+       (select count(*) from settle.members where scope = $1 and lease_until > $2)
+from settle.shares where scope = $1 order by share
 
 -- name: claim_share
 update settle.shares set owner = $3, epoch = epoch + 1, lease_until = $4

@@ -14,11 +14,11 @@ delete from settle_members where scope = $1 and lease_until <= $2
 -- name: remove_member
 delete from settle_members where scope = $1 and member = $2
 
--- name: count_members
-select count(*) from settle_members where scope = $1 and lease_until > $2
-
+-- With the number of members that are alive at $2.
 -- name: read_shares
-select share, position, owner, epoch, lease_until from settle_shares where scope = $1 order by share
+select share, position, owner, epoch, lease_until,
+       (select count(*) from settle_members where scope = $1 and lease_until > $2)
+from settle_shares where scope = $1 order by share
 
 -- name: claim_share
 update settle_shares set owner = $3, epoch = epoch + 1, lease_until = $4
