@@ -60,7 +60,7 @@ do $$
 begin
   for i in 0..7 loop
     execute format('create table settle.outbox_%s partition of settle.outbox for values in (%s)', i, i);
-    execute format('create index on settle.outbox_%s (xid)', i);
+    execute format('create index on settle.outbox_%s (xid, seq)', i);
     execute format('create unique index on settle.outbox_%s (seq)', i);
   end loop;
 end $$;

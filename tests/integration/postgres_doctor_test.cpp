@@ -159,7 +159,7 @@ TEST_F(postgres_doctor, finds_an_unsafe_setting_in_the_connection_string) {
 }
 
 TEST_F(postgres_doctor, finds_missing_keys_and_odd_tables) {
-  expect_found_and_cured("drop index settle.outbox_3_xid_idx", "missing_key");
+  expect_found_and_cured("drop index settle.outbox_3_xid_seq_idx", "missing_key");
   expect_found_and_cured("drop index settle.outbox_7_seq_idx", "missing_key");
   expect_found_and_cured("alter table settle.shares drop constraint shares_pkey", "missing_key");
   expect_found_and_cured("alter table settle.processed_events drop constraint processed_events_pkey",

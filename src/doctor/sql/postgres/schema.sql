@@ -18,7 +18,7 @@ with expected(relation, columns, kind) as (
          ('dedup_horizons', 'consumer, lane, log, source', 'primary key')
   union all
   select 'outbox_' || i, c.columns, c.kind
-  from generate_series(0, 7) i, (values ('xid', 'index'), ('seq', 'unique index')) c(columns, kind)),
+  from generate_series(0, 7) i, (values ('xid, seq', 'index'), ('seq', 'unique index')) c(columns, kind)),
 there as (
   select i.indrelid, i.indisunique, i.indisvalid, i.indexrelid::regclass::text as name,
          (select string_agg(quote_ident(a.attname), ', ' order by k.at)

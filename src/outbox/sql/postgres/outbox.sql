@@ -50,24 +50,29 @@ select set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 
 -- Rows that tick $2 shows and tick $1 does not, above number $3, of the shares in mask $4, at most $5. First
 -- those that were under way at tick $1, all of them with numbers up to its highest; then the newer ones, which
 -- tick $1 cannot show. Each part is ordered, and they do not overlap. What is done for every row is kept cheap: most
--- transactions are older than any that was under way at tick $2, and as a rule all shares are read.
+-- transactions are older than any that was under way at tick $2, and as a rule all shares are read. Conditions are
+-- written so that one index fits: of transactions that ended late, (xid, seq), which gives a page of a large one
+-- without a look at the rest of it; of the others (seq).
 -- name: read_window
 with a as materialized (select snap, seq_high, xid_high from settle.outbox_ticks where n = $1),
      b as materialized (select snap, seq_high from settle.outbox_ticks where n = $2)
-(select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-        created_at, payload, deliver_at
- from settle.outbox
- where xid = any (array(
-         select x from pg_snapshot_xip((select snap from a)) x
-         where pg_visible_in_snapshot(x, (select snap from b))
-         union all
-         select g::text::xid8
-         from generate_series((select pg_snapshot_xmax(snap)::text::bigint from a),
-                              (select xid_high::text::bigint - 1 from a)) g
-         where pg_visible_in_snapshot(g::text::xid8, (select snap from b))))
-   and seq > $3::bigint and seq <= (select seq_high from a)
-   and ($4::integer = 65535 or ($4::integer >> (lane & 15)) & 1 = 1)
- order by seq limit $5)
+(select o.*
+ from (select x from pg_snapshot_xip((select snap from a)) x
+       where pg_visible_in_snapshot(x, (select snap from b))
+       union all
+       select g::text::xid8
+       from generate_series((select pg_snapshot_xmax(snap)::text::bigint from a),
+                            (select xid_high::text::bigint - 1 from a)) g
+       where pg_visible_in_snapshot(g::text::xid8, (select snap from b))) ended(x)
+ cross join lateral
+   (select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
+           created_at, payload, deliver_at
+    from settle.outbox
+    where (xid, seq) > (ended.x, $3::bigint) and (xid, seq) <= (ended.x, (select seq_high from a))
+      and ($4::integer = 65535 or ($4::integer >> (lane & 15)) & 1 = 1)
+    order by xid, seq limit $5) o
+ where $3::bigint < (select seq_high from a)
+ order by o.seq limit $5)
 union all
 (select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
         created_at, payload, deliver_at
