@@ -67,7 +67,7 @@ bench:
 	@tools/setup servers || [ "$(CI)" != true ]
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target bench_run
-	@tools/servers run postgres -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json
+	@tools/servers run postgres -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json $(BENCH)
 
 lint:
 	@tools/setup lint

@@ -287,7 +287,7 @@ result postgres_connection::execute_last(const query& text, std::span<const valu
     check_alone(of, *pipeline_, to_.name);
   else
     check_commit(of, *pipeline_, to_.name);
-  auto found = read_result(pipeline_->steps()[place].answer.get());
+  auto found = keep_result(pipeline_->take_answer(place));
   wake_and_end();
   return found;
 }

@@ -152,27 +152,58 @@ std::int64_t changed_rows(const PGresult* answer) {
   return rows;
 }
 
-result read_result(const PGresult* answer) {
-  const int columns = PQnfields(answer), rows = PQntuples(answer);
+namespace {
+
+std::vector<decoder> decoders_for(const PGresult* answer) {
   std::vector<decoder> decoders;
-  for (int c = 0; c < columns; ++c) {
+  for (int c = 0; c < PQnfields(answer); ++c) {
     decoders.push_back(decoder_for(PQftype(answer, c)));
     if (decoders.back() == nullptr)
       throw error(errc::statement_failed,
                   fmt::format("column '{}' has a type (oid {}) that has no value here: select it as ::text",
                               PQfname(answer, c), PQftype(answer, c)));
   }
+  return decoders;
+}
+
+value read_cell(const PGresult* answer, int row, int column, decoder decode) {
+  if (PQgetisnull(answer, row, column) != 0) return {};
+  return decode(std::string_view(PQgetvalue(answer, row, column),
+                                 static_cast<std::size_t>(PQgetlength(answer, row, column))));
+}
+
+class answered_rows final : public undecoded_rows {
+ public:
+  explicit answered_rows(result_handle answer)
+      : answer_(std::move(answer)), decoders_(decoders_for(answer_.get())) {}
+
+  std::size_t size() const override { return static_cast<std::size_t>(PQntuples(answer_.get())); }
+  value cell(std::size_t row, std::size_t column) const override {
+    return read_cell(answer_.get(), static_cast<int>(row), static_cast<int>(column), decoders_[column]);
+  }
+
+ private:
+  result_handle answer_;
+  std::vector<decoder> decoders_;
+};
+
+}  // namespace
+
+result read_result(const PGresult* answer) {
+  const auto decoders = decoders_for(answer);
+  const int columns = PQnfields(answer), rows = PQntuples(answer);
   std::vector<value> cells;
   cells.reserve(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows));
   for (int r = 0; r < rows; ++r)
-    for (int c = 0; c < columns; ++c) {
-      if (PQgetisnull(answer, r, c) != 0)
-        cells.emplace_back();
-      else
-        cells.push_back(decoders[static_cast<std::size_t>(c)](
-            std::string_view(PQgetvalue(answer, r, c), static_cast<std::size_t>(PQgetlength(answer, r, c)))));
-    }
+    for (int c = 0; c < columns; ++c)
+      cells.push_back(read_cell(answer, r, c, decoders[static_cast<std::size_t>(c)]));
   return {std::move(cells), static_cast<std::size_t>(columns), changed_rows(answer)};
+}
+
+result keep_result(result_handle answer) {
+  const auto columns = static_cast<std::size_t>(PQnfields(answer.get()));
+  const auto changed = changed_rows(answer.get());
+  return {std::make_shared<answered_rows>(std::move(answer)), columns, changed};
 }
 
 }  // namespace settle::inline v0::postgres

@@ -21,6 +21,8 @@ namespace settle::inline v0::postgres {
 
 // Throws statement_failed for a type that is not in the list.
 result read_result(const PGresult* answer);
+// The same, to be decoded by whoever looks at it first.
+result keep_result(result_handle answer);
 
 // How many rows a statement changed; zero for one that only reads.
 std::int64_t changed_rows(const PGresult* answer);

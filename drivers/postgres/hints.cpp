@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr duration send_limit = 1s;      // for a hint, a new connection included
-// After a while of silence a hint goes at once. Under load relays look every few milliseconds anyway, and each
-// hint is a transaction of its own.
+constexpr duration send_limit = 1s;  // for a hint, a new connection included
+// After a while of silence a hint goes at once. Under load relays look every few milliseconds anyway, and
+// each hint is a transaction of its own.
 constexpr duration between_hints = 5ms;
 constexpr duration after_failure = 1s;
 
@@ -51,7 +51,7 @@ void hint_sender::give() noexcept {
     const std::scoped_lock lock(mutex_);
     if (!thread_.joinable()) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     if (std::exchange(wanted_, true) || busy_) return;  // the thread does not sleep
-  } catch (...) {  // no thread: waiters poll
+  } catch (...) {                                       // no thread: waiters poll
   }
   changed_.notify_one();
 }

@@ -46,6 +46,7 @@ class pipeline {
   // Sends what is queued and collects the answers. Afterwards, and if the line is lost, steps() has them.
   ending collect(const limit& within);
   const std::vector<step>& steps() const { return steps_; }
+  result_handle take_answer(std::size_t of_step) { return std::move(steps_[of_step].answer); }
   void clear();
 
  private:

@@ -45,6 +45,15 @@ struct query {
   constexpr std::string_view text(dialect of) const { return of == dialect::sqlite ? sqlite : postgres; }
 };
 
+// Rows as they came, for drivers where it costs something to make values of them: of a large result that is
+// better done by whoever uses it, while the connection already serves the next statement.
+class undecoded_rows {
+ public:
+  virtual ~undecoded_rows() = default;
+  virtual std::size_t size() const = 0;
+  virtual value cell(std::size_t row, std::size_t column) const = 0;
+};
+
 // What a statement returned: rows, and how many rows it changed.
 class result {
  public:
@@ -61,19 +70,26 @@ class result {
   result() = default;
   result(std::vector<value> cells, std::size_t columns, std::int64_t affected)
       : cells_(std::move(cells)), columns_(columns), affected_(affected) {}
+  // Decoded when a row is first looked at.
+  result(std::shared_ptr<const undecoded_rows> rows, std::size_t columns, std::int64_t affected)
+      : undecoded_(std::move(rows)), columns_(columns), affected_(affected) {}
 
-  std::size_t size() const { return columns_ == 0 ? 0 : cells_.size() / columns_; }
-  bool empty() const { return cells_.empty(); }
+  std::size_t size() const;
+  bool empty() const { return size() == 0; }
   row operator[](std::size_t index) const;
   std::int64_t affected() const { return affected_; }
 
+  // One cell alone; the others stay as they came.
+  value cell(std::size_t row_index, std::size_t column) const;
+
   // Moves a cell out, for payloads that should not be copied.
-  value take(std::size_t row_index, std::size_t column) {
-    return std::move(cells_.at(row_index * columns_ + column));
-  }
+  value take(std::size_t row_index, std::size_t column);
 
  private:
-  std::vector<value> cells_;
+  void decode() const;
+
+  mutable std::vector<value> cells_;
+  mutable std::shared_ptr<const undecoded_rows> undecoded_;
   std::size_t columns_ = 0;
   std::int64_t affected_ = 0;
 };
@@ -166,8 +182,8 @@ class transaction {
   result execute(const query& text, std::initializer_list<value> values = {});
   result execute(const statement& what);
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows);
-  // Statements that do not need each other's answers, in order and in one round trip: a result for each row of
-  // each of them.
+  // Statements that do not need each other's answers, in order and in one round trip: a result for each row
+  // of each of them.
   std::vector<result> execute_all(std::span<const repeated> all);
 
   // A statement whose result nobody needs. It costs no round trip of its own: it is sent with the next
@@ -207,8 +223,8 @@ class owned_transaction final : public transaction {
   // Durable when it returns. If it throws, the transaction is over; outcome_unknown() says whether
   // the commit may have happened all the same. `effect` names its two fault points.
   void commit(std::string_view effect = "commit");
-  // The same with a last statement, in one round trip where that can be. One that is the whole transaction runs
-  // at the isolation level that the server has for its user. A read has no effect to name: "".
+  // The same with a last statement, in one round trip where that can be. One that is the whole transaction
+  // runs at the isolation level that the server has for its user. A read has no effect to name: "".
   result commit_with(const statement& last, std::string_view effect = "commit");
   void rollback() noexcept;
 

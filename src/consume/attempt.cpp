@@ -157,11 +157,12 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
   return rows;
 }
 
-// Fences, claims and horizons in one exchange. The fences come first: whoever takes a partition over waits for
-// this batch there. Horizons come last: a record that went before its claim has moved them.
+// Fences, claims and horizons in one exchange. The fences come first: whoever takes a partition over waits
+// for this batch there. Horizons come last: a record that went before its claim has moved them.
 consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messages,
                                                    std::span<const std::string_view> keys) {
-  std::vector<std::size_t> order;  // that of the keys, so that two nodes with the same messages cannot deadlock
+  std::vector<std::size_t>
+      order;  // that of the keys, so that two nodes with the same messages cannot deadlock
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
@@ -182,8 +183,7 @@ consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messag
     all[order[n]] = claimed[n].affected() == 1 ? verdict::run : verdict::duplicate;
   if (zoo::has(zoo::bug::ack_lost_twice))
     for (std::size_t n = 0; n < order.size(); ++n)
-      if (claimed[n].affected() == 0)
-        tx.execute(queries::consume::forget, {options_.name, keys[order[n]]});
+      if (claimed[n].affected() == 0) tx.execute(queries::consume::forget, {options_.name, keys[order[n]]});
   judge_fresh(tx, messages, {keys, found.back()}, all);
   return all;
 }

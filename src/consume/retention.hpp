@@ -39,8 +39,8 @@ class retention {
  public:
   retention(std::string consumer, duration keep, const environment& env);
 
-  // In the batch's transaction, for each message: whether its record may have been forgotten. `highest_rows` is what
-  // read_highest_horizons found after the claims.
+  // In the batch's transaction, for each message: whether its record may have been forgotten. `highest_rows`
+  // is what read_highest_horizons found after the claims.
   std::vector<bool> beyond_horizon(transaction& tx, const result& highest_rows,
                                    std::span<const recorded> fresh) const;
 

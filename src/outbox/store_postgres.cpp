@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <utility>
 
 #include "base/sortable.hpp"
 #include "base/zoo.hpp"
@@ -89,10 +90,11 @@ class server_store final : public store {
 
   void expire(transaction& tx, std::int64_t rows_max) override {
     const auto now = db_.env().now();
-    if (rows_max <= 0 || !is_due(next_expiry_, std::chrono::seconds(5))) return;
-    constexpr std::int64_t slice = 5000;
-    tx.post(queries::outbox::expire,
-            {now - options_.outbox_keep, slice, now - options_.natural_key_keep, rows_max});
+    keys_to_expire_ += rows_max;
+    if (keys_to_expire_ <= 0 || !is_due(next_expiry_, std::chrono::seconds(5))) return;
+    constexpr std::int64_t ticks = 5000;  // more than are taken in that time
+    tx.post(queries::outbox::expire, {now - options_.outbox_keep, ticks, now - options_.natural_key_keep,
+                                      std::exchange(keys_to_expire_, 0)});
   }
 
   // Of programs that publish with SQL alone.
@@ -190,10 +192,12 @@ class server_store final : public store {
     // The late ones and the new ones come one after the other, at most so many of each, and they do not
     // overlap.
     const auto count = static_cast<std::int64_t>(found.rows.size());
-    if (count == 0 && db_.read().execute(queries::outbox::count_ticks, {group.from.tick, upto})[0][0].integer() < 2)
+    if (count == 0 &&
+        db_.read().execute(queries::outbox::count_ticks, {group.from.tick, upto})[0][0].integer() < 2)
       throw error(errc::ownership_lost, "the outbox was rebased: the ticks that were read have gone");
     if (count >= rows_max)
-      found.end = {group.from.tick, upto, found.rows[static_cast<std::size_t>(rows_max) - 1][0].integer()};
+      found.end = {group.from.tick, upto,
+                   found.rows.cell(static_cast<std::size_t>(rows_max) - 1, 0).integer()};
     return found;
   }
 
@@ -237,6 +241,7 @@ class server_store final : public store {
   std::size_t average_bytes_ = 0;
   std::atomic<std::int64_t> rows_per_read_ = 0;
   timestamp next_expiry_{}, next_turn_{};
+  std::int64_t keys_to_expire_ = 0;
   std::unique_ptr<page_reader> ahead_;  // goes first at the end: it uses the rest
 };
 

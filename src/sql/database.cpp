@@ -1,5 +1,7 @@
 #include "settle/database.hpp"
 
+#include <utility>
+
 #include "base/check.hpp"
 #include "settle/error.hpp"
 
@@ -10,7 +12,31 @@ const value& result::row::operator[](std::size_t column) const {
   return cells_[column];
 }
 
+std::size_t result::size() const {
+  if (undecoded_) return undecoded_->size();
+  return columns_ == 0 ? 0 : cells_.size() / columns_;
+}
+
+void result::decode() const {
+  if (!undecoded_) return;
+  const auto rows = std::exchange(undecoded_, nullptr);
+  cells_.reserve(rows->size() * columns_);
+  for (std::size_t row = 0; row < rows->size(); ++row)
+    for (std::size_t column = 0; column < columns_; ++column) cells_.push_back(rows->cell(row, column));
+}
+
+value result::cell(std::size_t row_index, std::size_t column) const {
+  SETTLE_CHECK(row_index < size() && column < columns_, "a cell of the result");
+  return undecoded_ ? undecoded_->cell(row_index, column) : cells_[row_index * columns_ + column];
+}
+
+value result::take(std::size_t row_index, std::size_t column) {
+  decode();
+  return std::move(cells_.at(row_index * columns_ + column));
+}
+
 result::row result::operator[](std::size_t index) const {
+  decode();
   SETTLE_CHECK(index < size(), "a row of the result");
   return {cells_.data() + index * columns_, columns_};
 }
@@ -56,7 +82,8 @@ std::vector<result> connection::execute_all(std::span<const repeated> all) {
       results.push_back(execute(text, rows[0]));
       continue;
     }
-    for (const auto affected : execute_many(text, rows)) results.emplace_back(std::vector<value>(), 0, affected);
+    for (const auto affected : execute_many(text, rows))
+      results.emplace_back(std::vector<value>(), 0, affected);
   }
   return results;
 }

@@ -35,7 +35,9 @@ class postgres_daemon : public ::testing::Test {
   }
 
   std::unique_ptr<program> start(const std::string& conninfo, std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"--data", dir.file("data"), "--listen", "127.0.0.1:0"});
+    if (std::ranges::find(more, "--data") == more.end())
+      more.insert(more.begin(), {"--data", dir.file("data")});
+    more.insert(more.begin(), {"--listen", "127.0.0.1:0"});
     return std::make_unique<program>(SETTLED, more, dir.file("settled" + std::to_string(++started_)),
                                      test::surroundings{.variables = {"SETTLE_DATABASE=" + conninfo}});
   }
@@ -129,6 +131,27 @@ TEST_F(postgres_daemon, shows_how_many_events_wait_and_for_how_long) {
   EXPECT_GT(std::stod(found[1]), 0.0);
   blocking.rollback();
   EXPECT_TRUE(shows(*running, {"settle_outbox_pending_events 0"}));
+}
+
+// A topic that no broker of ours takes is rejected. Proves O3
+TEST_F(postgres_daemon, gives_a_rejected_event_up_and_holds_its_key_as_it_is_told) {
+  for (const bool hold : {false, true}) {
+    const test::scratch_database own;
+    const auto running =
+        start_ready(own.conninfo(), {"--data", dir.file(hold ? "hold" : "go_on"), "--relay-attempts-max", "1",
+                                     "--relay-hold-failed-keys", hold ? "true" : "false"});
+    own.run("select settle.publish(E'bad\ntopic', 'order.placed', '42', '{}'::text)");
+    EXPECT_TRUE(shows(*running, {"settle_outbox_failed_total 1"}));
+    own.run(one_event);
+    own.run("select settle.publish('orders', 'order.placed', '43', '{}'::text)");
+    const auto out =
+        hold ? "settle_broker_messages{topic=\"orders\"} 1" : "settle_broker_messages{topic=\"orders\"} 2";
+    EXPECT_TRUE(shows(*running, {out}));
+    EXPECT_EQ(own.run("select status from settle.outbox_events where topic <> 'orders'"), "FAILED");
+    EXPECT_EQ(running->end(SIGTERM).code, 0);
+    EXPECT_EQ(own.run("select count(*) from settle.outbox_events where status = 'PENDING'"),
+              hold ? "1" : "0");
+  }
 }
 
 // Proves O1

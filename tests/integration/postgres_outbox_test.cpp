@@ -18,6 +18,7 @@
 #include "settle/testing.hpp"
 #include "support/expect_error.hpp"
 #include "support/postgres_fixture.hpp"
+#include "support/postgres_outbox_fixture.hpp"
 #include "support/quiet_log.hpp"
 #include "support/recording_publisher.hpp"
 
@@ -25,55 +26,7 @@ namespace settle {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct postgres_outbox : ::testing::Test {
-  void SetUp() override {
-    if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
-    own.emplace();
-    env = {.time = &time, .log = &log, .counters = &counters};
-    db = postgres::open(own->conninfo(), {.env = env});
-    migrate(*db);
-    // The migration went by the server's clock; from here on time is ours.
-    auto tx = db->begin();
-    tx.execute("update settle.outbox_leaves set opened_at = $1", {time.now()});
-    tx.execute("update settle.outbox_ticks set at = $1", {time.now()});
-    tx.commit();
-  }
-
-  static event make(const std::string& key, const std::string& payload) {
-    return {.topic = "t", .type = "e", .key = key, .payload = payload};
-  }
-
-  event_id emit(const std::string& key, const std::string& payload) {
-    auto tx = db->begin();
-    const auto id = publish(tx, make(key, payload));
-    tx.commit();
-    return id;
-  }
-
-  static void run(relay& r) {
-    while (r.run_once()) {
-    }
-  }
-
-  std::vector<std::string> payloads() const {
-    std::vector<std::string> all;
-    for (const auto& m : destination.seen) all.push_back(m.payload);
-    return all;
-  }
-
-  std::int64_t count(const std::string& what) {
-    return db->read().execute("select count(*) from " + what)[0][0].integer();
-  }
-
-  std::optional<test::scratch_database> own;
-  testing::manual_time time;
-  test::quiet_log log;
-  metrics counters;
-  environment env;
-  std::unique_ptr<database> db;
-  test::recording_publisher destination;
-};
+using test::postgres_outbox;
 
 using names = std::vector<std::string>;
 
@@ -92,72 +45,6 @@ TEST_F(postgres_outbox, events_are_published_once_and_in_order) {
   EXPECT_TRUE(m.source.starts_with("settle:"));
   EXPECT_EQ(m.subject, "k");
   EXPECT_EQ(m.extensions.at("sequence"), "2");
-}
-
-// What it costs to read must not depend on what lies there. Counted by the server, whose processes say it when
-// they end.
-struct postgres_outbox_reads : postgres_outbox {
-  void emit_many(transaction& tx, int events) {
-    tx.execute(
-        "insert into settle.outbox (topic, event_type, aggregate_id, payload)"
-        " select 't', 'e', 'key-' || (i % 100), '' from generate_series(1, $1::integer) i",
-        {events});
-  }
-
-  std::int64_t index_entries_read() {
-    db.reset();
-    const auto fresh = postgres::open(own->conninfo());
-    const auto number = [&](const char* sql) { return fresh->read().execute(sql)[0][0].integer(); };
-    while (number("select count(*) from pg_stat_activity where datname = current_database()"
-                  " and backend_type = 'client backend' and pid <> pg_backend_pid()") > 0)
-      std::this_thread::sleep_for(10ms);
-    db = postgres::open(own->conninfo(), {.env = env});
-    return number(
-        "select sum(idx_tup_read)::bigint from pg_stat_all_indexes"
-        " where schemaname = 'settle' and relname ~ '^outbox_[0-7]$'");
-  }
-
-  void relay_everything(std::size_t batch_max) {
-    relay r(*db, destination, {.batch_max = batch_max});
-    run(r);
-    r.leave();
-  }
-};
-
-// Found by a bench: the planner combined both indexes, and went through all numbers that were ever used.
-TEST_F(postgres_outbox_reads, do_not_grow_with_what_was_published_before) {
-  {
-    auto tx = db->begin();
-    emit_many(tx, 20'000);
-    tx.commit();
-  }
-  relay_everything(1000);
-  db->begin().commit_with({{"test.analyze", "", "analyze settle.outbox"}, {}});
-  const auto before = index_entries_read();
-  for (int i = 0; i < 5; ++i) {
-    emit("k", std::to_string(i));
-    relay_everything(1000);
-  }
-  EXPECT_EQ(destination.seen.size(), 20'005u);
-  EXPECT_LT(index_entries_read() - before, 2'000);
-}
-
-TEST_F(postgres_outbox_reads, of_a_large_transaction_that_ended_late_are_a_page_at_a_time) {
-  constexpr int large = 4'000;
-  std::int64_t before = 0;
-  {
-    const auto writer = postgres::open(own->conninfo(), {.env = env});
-    auto slow = writer->begin();
-    emit_many(slow, large);
-    emit("k", "in time");
-    relay_everything(100);
-    EXPECT_EQ(destination.seen.size(), 1u);
-    slow.commit();
-  }
-  before = index_entries_read();
-  relay_everything(100);
-  EXPECT_EQ(destination.seen.size(), large + 1u);
-  EXPECT_LT(index_entries_read() - before, 5 * large);
 }
 
 // Proves O1
