@@ -2,7 +2,8 @@
 # make test                       everything that must pass before a change lands
 # make test-all                   the same, and the thread sanitizer, clang, and the long tests
 # make install [PREFIX=/usr/local] [DESTDIR=]   library, headers, CMake package, pkg-config file, programs
-# make bench                      each hot path beside the raw limit of the same work; build/bench.json
+# make bench [BENCH=name]         each hot path beside the raw limit of the same work; build/bench.json. The long ones
+#                                 run by name only: BENCH=postgres_open_transaction
 # make lint                       formatting, shell scripts and the rules of tools/rules
 JOBS ?= $(shell nproc)
 SEED ?=

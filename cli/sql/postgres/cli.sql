@@ -18,7 +18,7 @@ select settle.rebase_outbox()
 -- Everything committed so far has a number up to here. How many of the numbers were used nobody knows: a
 -- transaction that rolled back has drawn some, too.
 -- name: read_outbox_total
-select last_value, null::bigint from settle.outbox_seq
+select pg_sequence_last_value('settle.outbox_seq'::regclass), null::bigint
 
 -- name: read_blocked_shares
 select share, failures, coalesce(last_error, '') from settle.shares
