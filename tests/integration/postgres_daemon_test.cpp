@@ -141,7 +141,7 @@ TEST_F(postgres_daemon, gives_a_rejected_event_up_and_holds_its_key_as_it_is_tol
         start_ready(own.conninfo(), {"--data", dir.file(hold ? "hold" : "go_on"), "--relay-attempts-max", "1",
                                      "--relay-hold-failed-keys", hold ? "true" : "false"});
     own.run("select settle.publish(E'bad\ntopic', 'order.placed', '42', '{}'::text)");
-    EXPECT_TRUE(shows(*running, {"settle_outbox_failed_total 1"}));
+    EXPECT_TRUE(shows(*running, {R"(settle_outbox_failed_total{topic="bad\ntopic"} 1)"}));
     own.run(one_event);
     own.run("select settle.publish('orders', 'order.placed', '43', '{}'::text)");
     const auto out =
