@@ -19,13 +19,14 @@ select database_id, generation from settle.identity
 -- name: write_tick
 with last as (select * from settle.outbox_ticks order by n desc limit 1),
 -- Not read from the sequence's own row: while nextval() logs, that shows a number 32 ahead, which nobody has drawn,
--- and those who draw the ones before it afterwards would be lost. The function waits for it.
+-- and those who draw the ones before it afterwards would be lost. The function waits for it. (It gives null to whom
+-- it may not tell, and then the tick fails.)
 seq as materialized (select pg_sequence_last_value('settle.outbox_seq'::regclass) as last_value),
 wanted as (
   select k.n + 1 as n, pg_current_snapshot() as snap, s.last_value as seq_high,
          case when s.last_value <> k.seq_high then pg_current_xact_id() else k.xid_high end as xid_high
   from seq s, last k
-  where s.last_value <> k.seq_high
+  where s.last_value is distinct from k.seq_high
      or exists (select from pg_snapshot_xip(k.snap) x
                 where x < k.xid_high and pg_visible_in_snapshot(x, pg_current_snapshot()))
      or exists (select from generate_series(pg_snapshot_xmax(k.snap)::text::bigint,
