@@ -58,7 +58,9 @@ class arrivals final : public settle::publisher {
     const auto* const end = m.payload.data() + m.payload.size();
     const auto* const space = std::from_chars(m.payload.data(), end, number).ptr;
     std::from_chars(space + 1, end, at);
-    if (number != ++last_[m.key]) ++disorder_;
+    auto& last = last_[m.key];
+    if (number != last + 1) ++disorder_;  // once for each gap and each repetition
+    last = number;
     latencies_.push_back(static_cast<double>(now - at) / 1e6);
     ++taken_;
   }

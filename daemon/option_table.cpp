@@ -95,16 +95,14 @@ constexpr std::array table{
            {1, 1000},
            "attempts",
            "How often an event is offered to a broker that rejects it; then it is FAILED, and `settle outbox "
-           "failed` "
-           "lists it. Outages of the broker do not count."},
+           "failed` lists it. Outages of the broker do not count."},
     option{"relay.hold_failed_keys",
            kind::flag,
            &config::relay_hold_failed_keys,
            {},
            "",
            "Whether later events of a key wait behind one that is FAILED until it is requeued. Otherwise "
-           "they go on "
-           "without it."},
+           "they go on without it."},
 
     option{"broker.partitions",
            kind::count,

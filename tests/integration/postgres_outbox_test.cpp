@@ -396,6 +396,37 @@ TEST_F(postgres_outbox, the_publishers_role_writes_nothing_that_relays_rely_on) 
 }
 
 // Proves O2
+// Order per key hangs on the lane, and what cannot be read back would block its share. Proves O2, O4
+TEST_F(postgres_outbox, whoever_inserts_a_row_its_lane_is_its_keys_and_it_can_be_read) {
+  own->run(
+      "create schema evil; create function evil.get_byte(bytea, integer) returns integer language sql as "
+      "$$ select 7 $$; create function evil.texteq(text, text) returns boolean language sql as "
+      "$$ select false $$");
+  const auto insert = [&](const std::string& row) {
+    auto tx = db->begin();
+    tx.execute("set local search_path = evil, pg_catalog");
+    tx.execute(
+        "insert into settle.outbox (topic, event_type, aggregate_id, lane, headers, payload) values (" + row +
+        ")");
+    tx.commit();
+  };
+  using test::code_of;
+  EXPECT_EQ(code_of([&] { insert("'', 'e', 'k', 1, '', ''"); }), errc::constraint_violated);
+  EXPECT_EQ(code_of([&] { insert("'t', '', 'k', 1, '', ''"); }), errc::constraint_violated);
+  EXPECT_EQ(code_of([&] { insert("'t', 'e', 'k', 1, '[1]', ''"); }), errc::constraint_violated);
+  EXPECT_NE(code_of([&] { insert("'t', 'e', 'k', 1, 'no JSON', ''"); }), std::nullopt);
+  EXPECT_EQ(count("settle.outbox"), 0);
+  insert("'t', 'e', 'k', 999, '{\"a\":\"b\"}', 'mine'");
+  insert("'t', 'e', '', null, '', 'without a key'");
+  EXPECT_EQ(
+      count("settle.outbox where lane = settle.lane(case when aggregate_id = '' then event_id::text else "
+            "aggregate_id end)"),
+      2);
+  relay r(*db, destination);
+  run(r);
+  EXPECT_EQ(destination.seen.size(), 2u);
+}
+
 TEST_F(postgres_outbox, a_search_path_cannot_redirect_the_publish_function) {
   own->run(
       "create schema evil; create function evil.convert_to(text, name) returns bytea language sql as "
