@@ -36,11 +36,19 @@ class postgres_line : public ::testing::Test {
                           {.statement_timeout = statement_timeout, .connections_max = 1});
   }
 
-  // Adds a key; with `posted` in one round trip together with BEGIN and COMMIT.
-  static seen add(database& db, std::int64_t key, bool posted) {
+  // How a key is added: in a round trip before the COMMIT, in the same one as BEGIN and COMMIT, as the last
+  // statement together with the COMMIT, or without either of them.
+  enum class way { executed, posted, last, alone };
+
+  static seen add(database& db, std::int64_t key, way how) {
     try {
       auto tx = db.begin();
-      if (posted)
+      if (how == way::last) tx.post(add_key, {-key * 1000});
+      if (how == way::last || how == way::alone) {
+        tx.commit_with({add_key, {key}});
+        return seen::committed;
+      }
+      if (how == way::posted)
         tx.post(add_key, {key});
       else
         tx.execute(add_key, {key});
@@ -71,7 +79,7 @@ class postgres_line : public ::testing::Test {
     tx.commit();
   }
 
-  void cut_at_every_byte(tcp_proxy::direction which, bool posted);
+  void cut_at_every_byte(tcp_proxy::direction which, way how);
 
   std::optional<scratch_database> server_;
   std::optional<tcp_proxy> line_;
@@ -79,14 +87,14 @@ class postgres_line : public ::testing::Test {
   std::int64_t last_key_ = 0;
 };
 
-void postgres_line::cut_at_every_byte(tcp_proxy::direction which, bool posted) {
+void postgres_line::cut_at_every_byte(tcp_proxy::direction which, way how) {
   auto db = open_through_the_line();
   std::map<seen, int> outcomes;
   for (std::size_t after = 0;; ++after) {
     const auto key = ++last_key_;
     warm_up(*db, key);
     line_->arm(which, tcp_proxy::cut, after);
-    const auto saw = add(*db, key, posted);
+    const auto saw = add(*db, key, how);
     const bool struck = line_->struck();
     line_->disarm();
     const bool there = had_committed(key);
@@ -97,33 +105,41 @@ void postgres_line::cut_at_every_byte(tcp_proxy::direction which, bool posted) {
     ASSERT_LT(after, 5000u) << "the exchange does not end";
   }
   EXPECT_GT(outcomes[seen::unknown], 5) << "no cut came between the commit and its answer";
-  EXPECT_TRUE(posted || outcomes[seen::failed] > 5) << "no cut came before the commit";
+  EXPECT_TRUE(how != way::executed || outcomes[seen::failed] > 5) << "no cut came before the commit";
 }
 
-TEST_F(postgres_line, carries_a_transaction_in_two_round_trips_and_a_posted_one_in_one) {
+TEST_F(postgres_line, carries_a_transaction_in_two_round_trips_and_one_without_a_look_in_one) {
   auto db = open_through_the_line();
   warm_up(*db, 1);
-  for (const bool posted : {false, true}) {
+  for (const auto how : {way::executed, way::posted, way::last, way::alone}) {
     const auto before = line_->round_trips();
-    EXPECT_EQ(add(*db, ++last_key_, posted), seen::committed);
-    EXPECT_EQ(line_->round_trips() - before, posted ? 1u : 2u);
+    EXPECT_EQ(add(*db, ++last_key_, how), seen::committed);
+    EXPECT_EQ(line_->round_trips() - before, how == way::executed ? 2u : 1u);
   }
 }
 
 // Proves O1: wherever the line breaks, an error without effect, or a doubt that a conflicting write resolves
 TEST_F(postgres_line, that_is_cut_at_any_byte_to_the_server_loses_and_invents_nothing) {
-  cut_at_every_byte(tcp_proxy::to_server, false);
+  cut_at_every_byte(tcp_proxy::to_server, way::executed);
 }
 
 // Proves O1
 TEST_F(postgres_line, that_is_cut_at_any_byte_to_the_client_loses_and_invents_nothing) {
-  cut_at_every_byte(tcp_proxy::to_client, false);
+  cut_at_every_byte(tcp_proxy::to_client, way::executed);
 }
 
 // Proves O1
 TEST_F(postgres_line, that_is_cut_at_any_byte_of_a_single_round_trip_loses_and_invents_nothing) {
-  cut_at_every_byte(tcp_proxy::to_server, true);
-  cut_at_every_byte(tcp_proxy::to_client, true);
+  cut_at_every_byte(tcp_proxy::to_server, way::posted);
+  cut_at_every_byte(tcp_proxy::to_client, way::posted);
+}
+
+// Proves O1
+TEST_F(postgres_line, that_is_cut_at_any_byte_of_a_last_statement_loses_and_invents_nothing) {
+  for (const auto how : {way::last, way::alone}) {
+    cut_at_every_byte(tcp_proxy::to_server, how);
+    cut_at_every_byte(tcp_proxy::to_client, how);
+  }
 }
 
 TEST_F(postgres_line, that_stalls_in_a_statement_ends_in_a_deadline_and_without_effect) {
@@ -133,27 +149,28 @@ TEST_F(postgres_line, that_stalls_in_a_statement_ends_in_a_deadline_and_without_
     warm_up(*db, key);
     line_->arm(which, tcp_proxy::stall, 3);
     const auto started = steady::now();
-    EXPECT_EQ(add(*db, key, false), seen::failed);
+    EXPECT_EQ(add(*db, key, way::executed), seen::failed);
     EXPECT_LT(steady::now() - started, 15s);
     line_->disarm();
     EXPECT_FALSE(had_committed(key));
-    EXPECT_EQ(add(*db, key + 1, false), seen::committed) << "the same object goes on";
+    EXPECT_EQ(add(*db, key + 1, way::executed), seen::committed) << "the same object goes on";
     key += 2;
   }
 }
 
 TEST_F(postgres_line, that_stalls_in_a_commit_ends_in_a_deadline_and_in_doubt) {
   std::int64_t key = 1;
-  for (const auto which : {tcp_proxy::to_server, tcp_proxy::to_client}) {
-    auto db = open_through_the_line(200ms);
-    warm_up(*db, key);
-    line_->arm(which, tcp_proxy::stall, 3);
-    EXPECT_EQ(add(*db, key, true), seen::unknown);
-    line_->disarm();
-    had_committed(key);  // either answer is right; from now on it is settled
-    EXPECT_TRUE(had_committed(key));
-    ++key;
-  }
+  for (const auto how : {way::posted, way::last, way::alone})
+    for (const auto which : {tcp_proxy::to_server, tcp_proxy::to_client}) {
+      auto db = open_through_the_line(200ms);
+      warm_up(*db, key);
+      line_->arm(which, tcp_proxy::stall, 3);
+      EXPECT_EQ(add(*db, key, how), seen::unknown);
+      line_->disarm();
+      had_committed(key);  // either answer is right; from now on it is settled
+      EXPECT_TRUE(had_committed(key));
+      ++key;
+    }
 }
 
 TEST_F(postgres_line, that_stalls_while_connecting_ends_in_connect_timeout) {
