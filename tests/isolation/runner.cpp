@@ -172,11 +172,19 @@ void runner::wind_up(bool given_up) {
       one.start([&one] { one.execute("rollback"); });
       busy = true;
     }
-    if (given_up)
-      for (const auto& name : query("select gid from pg_prepared_xacts where database = current_database()"))
-        query("rollback prepared '" + name + "'");
+    if (given_up) busy = roll_back_prepared() || busy;
     if (std::chrono::steady_clock::now() > give_up) throw std::runtime_error("a session does not end");
   }
+}
+
+// Whether there were any. One that its session is just about to end refuses: then it is gone at the next look.
+bool runner::roll_back_prepared() const {
+  const auto names = query("select gid from pg_prepared_xacts where database = current_database()");
+  for (const auto& name : names) {
+    const auto sql = "rollback prepared '" + name + "'";
+    PQclear(PQexec(control_.get(), sql.c_str()));
+  }
+  return !names.empty();
 }
 
 bool runner::waits_for_a_lock(const session& one) const {

@@ -59,6 +59,7 @@ class runner {
   void collect();
   void note_end(std::size_t who);
   void wind_up(bool given_up);
+  bool roll_back_prepared() const;
   bool waits_for_a_lock(const session& one) const;
   std::vector<std::string> query(const std::string& sql) const;
 
