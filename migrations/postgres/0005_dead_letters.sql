@@ -8,7 +8,7 @@ create table settle.parked_messages (
   single       text not null,                       -- the deduplication key of one without a key, else empty
   attempts     integer not null,                    -- how often it has failed alone
   starts       integer not null default 0,          -- how often it was begun and has not ended: its process died
-  parked_at    bigint not null,                     -- microseconds since 1970
+  first_failed_at bigint,                           -- microseconds since 1970; null: it only waits behind another
   history      text not null,                       -- JSON array: when, class and error of each failed attempt
   log          text not null,                       -- the partition it came from, and where it stood there
   position     bigint not null,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -46,6 +47,24 @@ bool is_utf8(std::string_view text) {
     at += length;
   }
   return true;
+}
+
+std::string printable(std::string_view bytes, std::size_t bytes_max) {
+  std::string out;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto length = utf8_sequence(bytes, at);
+    const auto taken = std::max<std::size_t>(length, 1);
+    if (out.size() + taken > bytes_max) break;
+    const auto byte = static_cast<std::uint8_t>(bytes[at]);
+    if (byte == '\n' || byte == '\r' || byte == '\t')
+      out += ' ';
+    else if (length == 0 || byte < 0x20 || byte == 0x7f)
+      out += '?';
+    else
+      out += bytes.substr(at, length);
+    at += taken;
+  }
+  return out;
 }
 
 void check_name(std::string_view text, const name_rule& rule) {

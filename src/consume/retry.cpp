@@ -1,0 +1,86 @@
+// Parked messages: announced, tried, and what became of it written down.
+#include <algorithm>
+
+#include "consume/engine.hpp"
+
+namespace settle::inline v0 {
+
+// So that it need not be asked for while there is other work.
+void consumer::engine::expect_parked(timestamp due) { parked_look_ = std::min(parked_look_, due); }
+
+// Others may park messages too, so there is a look now and then in any case.
+bool consumer::engine::retry_parked(const std::stop_token& cancel) {
+  const auto now = env().now();
+  const bool clock_set_back = parked_look_ - now > options_.idle_poll;
+  if (now < parked_look_ && !clock_set_back) return false;
+  std::vector<work> due;
+  {
+    auto look = db_.read();
+    due = parking_.due(look, batch_limit(), now);
+    if (due.empty()) {
+      const auto next = parking_.next_due(look).value_or(timestamp::max());
+      parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
+      return false;
+    }
+  }
+  parked_look_ = now;
+  std::vector<work*> all;
+  for (auto& one : due) all.push_back(&one);
+  const auto ours = announce(all, cancel);
+  if (ours.empty()) return false;
+  done_.clear();
+  try {
+    if (ours[0]->parked->starts < consume::crashes_max) apply(ours, cancel);
+  } catch (...) {
+    for (const auto* one : ours) unended_.push_back(one->parked->id);  // nobody died over them
+    done_.clear();
+    throw;
+  }
+  const auto done = std::exchange(done_, {});
+  std::vector<work*> rest;
+  for (auto* one : ours)
+    if (std::ranges::find(done, one) == done.end()) rest.push_back(one);
+  settle_parked(rest, cancel);
+  return true;
+}
+
+std::vector<consume::work*> consumer::engine::announce(batch due, const std::stop_token& cancel) {
+  auto tx = db_.begin(cancel);
+  if (!unended_.empty()) {
+    parking_.end(tx, unended_);
+    for (auto* one : due)
+      if (std::ranges::find(unended_, one->parked->id) != unended_.end()) one->parked->starts = 0;
+  }
+  auto ours = parking_.start(tx, due, env().now());
+  tx.commit("consumer.announce");
+  unended_.clear();
+  return ours;
+}
+
+// Those that have failed, and those that wait behind them and did not run.
+void consumer::engine::settle_parked(batch messages, const std::stop_token& cancel) {
+  if (messages.empty()) return;
+  auto tx = db_.begin(cancel);
+  const auto locked = parking_.lock(tx, messages);
+  std::vector<std::int64_t> not_run;
+  std::vector<work*> charged;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    auto& one = *messages[i];
+    if (!locked[i]) continue;
+    if (one.parked->starts >= consume::crashes_max && !one.charge)
+      one.charge = failed_attempt{env().now(), failure_class::poison,
+                                  std::to_string(one.parked->starts) + " processes ended while it ran"};
+    if (one.charge) {
+      write_parked_charge(tx, one);
+      charged.push_back(&one);
+    } else {
+      not_run.push_back(one.parked->id);
+    }
+  }
+  parking_.end(tx, not_run);
+  tx.commit("consumer.charge");
+  const auto given_up = std::ranges::count_if(charged, [](const work* one) { return one->given_up; });
+  count("settle_consumer_dead_letters_total", &consumer_counts::dead_letters, given_up);
+}
+
+}  // namespace settle::inline v0
