@@ -1,12 +1,14 @@
 // Dead letters: messages that a consumer has given up, kept with everything that is known about them.
 //
-// They are rows of the consumer's own database (dlq_events), written in the transaction that gives up, together
-// with an event on "<topic>.dlq" that tells everybody else. Once the cause is mended, they are replayed:
+// They are rows of the consumer's own database (dlq_events), written in the transaction that gives up,
+// together with an event on "<topic>.dlq" that tells everybody else. Once the cause is mended, they are
+// replayed:
 //
 //   settle::replay(*db, {.consumer = "warehouse"});
 //
-// A replay goes through the original topic, keeps the message's identity and is addressed: only the consumer that
-// failed runs it, once, whatever has become of the deduplication records meanwhile. Every other one skips it.
+// A replay goes through the original topic, keeps the message's identity and is addressed: only the consumer
+// that failed runs it, once, whatever has become of the deduplication records meanwhile. Every other one
+// skips it.
 #pragma once
 
 #include <cstdint>
@@ -50,16 +52,16 @@ struct dead_letter {
   std::string consumer_version;
   dead_letter_status status = dead_letter_status::fresh;
   dead_letter_reason reason = dead_letter_reason::permanent;
-  std::string error;                      // the last one
-  std::int64_t attempts = 0;              // how often it has failed
-  std::vector<failed_attempt> history;    // the last 100 of them, oldest first
-  timestamp failed_at{};                  // when it was given up
-  bool blocks_key = false;                // later messages of its key wait until it is replayed or discarded
-  std::int64_t replays = 0;               // how often it was asked for again
-  std::optional<timestamp> replayed_at;   // when that was last, or when it ran at last
-  message what;                           // as it was delivered
-  std::string log;                        // the partition it came from
-  std::int64_t position = 0;              // and its place there
+  std::string error;                    // the last one
+  std::int64_t attempts = 0;            // how often it has failed
+  std::vector<failed_attempt> history;  // the last 100 of them, oldest first
+  timestamp failed_at{};                // when it was given up
+  bool blocks_key = false;              // later messages of its key wait until it is replayed or discarded
+  std::int64_t replays = 0;             // how often it was asked for again
+  std::optional<timestamp> replayed_at = {};  // when that was last, or when it ran at last
+  message what;                               // as it was delivered
+  std::string log;                            // the partition it came from
+  std::int64_t position = 0;                  // and its place there
 };
 
 // Which ones. Whatever is empty matches everything.
@@ -133,8 +135,8 @@ std::int64_t write_dead_letter(transaction& tx, const dead_letter& of);
 // The consumer a message is addressed to; empty: to everybody, as usual.
 std::string_view replay_address(const message& m);
 
-// In the transaction that runs it: the letter that this message replays, which counts as REPLAYED from now on.
-// Nothing: it is a copy of a replay that has already ended.
+// In the transaction that runs it: the letter that this message replays, which counts as REPLAYED from now
+// on. Nothing: it is a copy of a replay that has already ended.
 std::optional<dead_letter> take_replay(transaction& tx, const message& m);
 
 // In a transaction after that one was rolled back: the letter is NEW again, with one more attempt.

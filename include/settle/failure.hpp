@@ -35,11 +35,12 @@ class handler_failed : public std::runtime_error {
 failure_class class_of(const std::exception& thrown);
 
 // For callers of HTTP services: 429, 502, 503, 504 outage; 408, 409, 423, 425 transient; 500 poison; every
-// other one permanent. A success is no failure: invalid_argument.
+// other one permanent. A success is no failure, and 0 is no status: invalid_argument.
 failure_class class_of_http_status(int status);
 
-// For users of other PostgreSQL drivers: connection trouble (08, 57P, 58, 53, 28, 3D) outage; locks,
-// deadlocks, serialization and timeouts transient; values that their type refuses (22) permanent; else poison.
+// For users of other PostgreSQL drivers: connection trouble (08, 57P, 58, 53, 28, 3D, and 25006 from a
+// standby) outage; locks, deadlocks, serialization and timeouts transient; values that their type refuses
+// (22) permanent; else poison.
 failure_class class_of_sqlstate(std::string_view sqlstate);
 
 }  // namespace settle::inline v0

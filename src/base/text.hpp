@@ -23,4 +23,10 @@ struct name_rule {
 // the rule's length.
 void check_name(std::string_view text, const name_rule& rule);
 
+// Foreign text as it can be stored anywhere: what is not UTF-8 becomes U+FFFD, what is beyond `bytes_max`
+// goes, at the boundary of a character, and control characters become spaces; storable_text leaves line
+// breaks and tabs.
+std::string storable_text(std::string_view text, std::size_t bytes_max);
+std::string one_line(std::string_view text, std::size_t bytes_max);
+
 }  // namespace settle
