@@ -69,24 +69,6 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string printable(std::string_view bytes, std::size_t bytes_max) {
-  std::string out;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const auto length = utf8_sequence(bytes, at);
-    const auto taken = std::max<std::size_t>(length, 1);
-    if (out.size() + taken > bytes_max) break;
-    const auto byte = static_cast<std::uint8_t>(bytes[at]);
-    if (byte == '\n' || byte == '\r' || byte == '\t')
-      out += ' ';
-    else if (length == 0 || byte < 0x20 || byte == 0x7f)
-      out += '?';
-    else
-      out += bytes.substr(at, length);
-    at += taken;
-  }
-  return out;
-}
-
 void check_name(std::string_view text, const name_rule& rule) {
   const auto refuse = [&](const std::string& why) {
     throw error(errc::invalid_name, fmt::format("the {} {}", rule.what, why));

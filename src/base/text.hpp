@@ -9,10 +9,6 @@ namespace settle::inline v0 {
 
 bool is_utf8(std::string_view text);
 
-// Any bytes as text that may be stored, sent and shown: control characters and what is not UTF-8 become '?', line
-// breaks and tabs a space, and what is longer is cut.
-std::string printable(std::string_view bytes, std::size_t bytes_max);
-
 struct name_rule {
   std::string_view what;  // "topic", as the error should call it
   std::size_t bytes_max;

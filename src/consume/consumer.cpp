@@ -149,8 +149,10 @@ std::size_t consumer::engine::batch_limit() const {
   return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(fits, 1e6)), 1, options_.batch_max);
 }
 
+// What arrives during an outage changes nothing.
 wakeup& consumer::engine::arrivals() {
   subscribe();
+  if (outage_.lasts()) return no_arrivals_;
   return subscription_->arrivals();
 }
 

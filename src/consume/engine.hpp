@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/pause.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
@@ -71,6 +72,7 @@ class consumer::engine {
 
   // retry.cpp: parked messages.
   bool retry_parked(const std::stop_token& cancel);
+  std::vector<work> look_for_parked(timestamp now);
   std::vector<work*> announce(batch due, const std::stop_token& cancel);
   void settle_parked(batch messages, const std::stop_token& cancel);
   void expect_parked(timestamp due);
@@ -137,6 +139,10 @@ class consumer::engine {
   consume::parking parking_;
   consume::outage outage_;
   consume::handler_watch watch_;
+  class : public wakeup {
+   public:
+    void wait(duration at_most, std::stop_token stop) override { settle::pause(at_most, stop); }
+  } no_arrivals_;
   std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};

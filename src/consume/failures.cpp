@@ -52,7 +52,7 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
 failed_attempt consumer::engine::describe(const std::exception& thrown, const message& m) const {
   std::optional<failure_class> why;
   if (options_.classify) why = options_.classify(thrown, m);
-  return {env().now(), why ? *why : class_of(thrown), printable(thrown.what(), error_bytes_max)};
+  return {env().now(), why ? *why : class_of(thrown), storable_text(thrown.what(), error_bytes_max)};
 }
 
 // The charge is written with the next transaction; if the process ends before, the message is simply tried

@@ -14,7 +14,8 @@ class outage {
   outage(duration wait, duration wait_max) : wait_(wait), wait_max_(wait_max) {}
 
   bool lasts() const { return failures_ > 0; }
-  bool may_try(timestamp now) const { return !lasts() || now >= until_; }
+  // A clock that was set back must not put it off.
+  bool may_try(timestamp now) const { return !lasts() || now >= until_ || until_ - now > wait_max_; }
   timestamp until() const { return until_; }
   std::int64_t failures() const { return failures_; }
 

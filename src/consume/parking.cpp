@@ -2,16 +2,13 @@
 
 #include <tuple>
 
-#include "base/attempts_json.hpp"
+#include "base/failed_attempts.hpp"
 #include "base/json.hpp"
 #include "broker/stored_message.hpp"
 #include "queries/consume.hpp"
 
 namespace settle::consume {
 namespace {
-
-// Between the announcement and the transaction that runs them nobody holds the keys.
-constexpr duration announced_for = std::chrono::seconds(5);
 
 std::string_view single_of(const message& m, std::string_view dedup) {
   return m.key.empty() ? dedup : std::string_view();
@@ -50,7 +47,7 @@ void parking::add(transaction& tx, const entry& what) const {
                  what.attempts,
                  what.starts,
                  value(failed),
-                 attempts_to_json(what.history),
+                 to_json(what.history),
                  what.log,
                  what.of.content.tag.position};
   append_message(row, m);
@@ -71,7 +68,7 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
                               rows[i][3].text(),
                               rows[i][4].integer(),
                               rows[i][5].integer(),
-                              attempts_from_json(rows[i][6].text()),
+                              failed_attempts_from_json(rows[i][6].text()),
                               rows[i][7].text(),
                               rows[i][9].is_null() ? std::nullopt : std::optional(rows[i][9].time())};
     one.content.tag.position = rows[i][8].integer();
@@ -88,9 +85,14 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
   return found;
 }
 
-std::optional<timestamp> parking::next_due(transaction& look) const {
+std::optional<parking::range> parking::later(transaction& look) const {
   const auto found = look.execute(queries::consume::read_next_due, {consumer_});
-  return found[0][0].is_null() ? std::nullopt : std::optional(found[0][0].time());
+  if (found[0][0].is_null()) return std::nullopt;
+  return range{found[0][0].time(), found[0][1].time()};
+}
+
+void parking::pull(transaction& tx, timestamp now, timestamp latest) const {
+  tx.execute(queries::consume::pull_parked_keys, {consumer_, now, latest});
 }
 
 std::vector<bool> parking::lock(transaction& tx, std::span<work* const> messages) const {
@@ -134,7 +136,7 @@ void parking::charge(transaction& tx, const work& of, const std::vector<failed_a
                      timestamp next) const {
   const auto& m = of.what();
   tx.post(queries::consume::charge_parked,
-          {of.parked->id, of.parked->attempts + 1, attempts_to_json(history),
+          {of.parked->id, of.parked->attempts + 1, to_json(history),
            of.parked->first_failed_at.value_or(history.back().at)});
   tx.post(queries::consume::set_parked_key, {consumer_, m.topic, m.key, of.parked->single, next});
 }

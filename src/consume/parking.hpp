@@ -21,6 +21,9 @@ namespace settle::consume {
 
 constexpr std::int64_t crashes_max = 3;
 
+// Between the announcement and the transaction that runs them nobody holds the keys.
+constexpr duration announced_for = std::chrono::seconds(5);
+
 // Topic and key.
 using key_view = std::pair<std::string_view, std::string_view>;
 
@@ -46,7 +49,13 @@ class parking {
 
   // Up to `most` messages that may be tried now, in order; those that have killed a process come alone.
   std::vector<work> due(transaction& look, std::size_t most, timestamp now) const;
-  std::optional<timestamp> next_due(transaction& look) const;
+  // When the first and the last one may be tried that may not yet.
+  struct range {
+    timestamp first, last;
+  };
+  std::optional<range> later(transaction& look) const;
+  // Whatever was to wait until after `latest` is due now: a clock was set back.
+  void pull(transaction& tx, timestamp now, timestamp latest) const;
 
   // Announces that these are about to run, and nobody else looks at them for a moment. Those that somebody else
   // works on are left out of the answer.

@@ -8,22 +8,34 @@ namespace settle::inline v0 {
 // So that it need not be asked for while there is other work.
 void consumer::engine::expect_parked(timestamp due) { parked_look_ = std::min(parked_look_, due); }
 
+std::vector<consume::work> consumer::engine::look_for_parked(timestamp now) {
+  std::optional<consume::parking::range> later;
+  {
+    auto look = db_.read();
+    parked_look_ = now;
+    auto due = parking_.due(look, batch_limit(), now);
+    if (!due.empty()) return due;
+    later = parking_.later(look);
+  }
+  const auto next = later ? later->first : timestamp::max();
+  parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
+  const auto latest = now + 2 * options_.retry_wait_max + consume::announced_for;
+  if (later && later->last > latest) {
+    auto tx = db_.begin();
+    parking_.pull(tx, now, latest);
+    tx.commit("consumer.pull");
+    parked_look_ = now;
+  }
+  return {};
+}
+
 // Others may park messages too, so there is a look now and then in any case.
 bool consumer::engine::retry_parked(const std::stop_token& cancel) {
   const auto now = env().now();
   const bool clock_set_back = parked_look_ - now > options_.idle_poll;
   if (now < parked_look_ && !clock_set_back) return false;
-  std::vector<work> due;
-  {
-    auto look = db_.read();
-    due = parking_.due(look, batch_limit(), now);
-    if (due.empty()) {
-      const auto next = parking_.next_due(look).value_or(timestamp::max());
-      parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
-      return false;
-    }
-  }
-  parked_look_ = now;
+  auto due = look_for_parked(now);
+  if (due.empty()) return false;
   std::vector<work*> all;
   for (auto& one : due) all.push_back(&one);
   const auto ours = announce(all, cancel);

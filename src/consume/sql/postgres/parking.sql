@@ -32,7 +32,11 @@ cross join lateral (
 order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3::integer
 
 -- name: read_next_due
-select min(next_at) from settle.parked_keys where consumer = $1
+select min(next_at), max(next_at) from settle.parked_keys where consumer = $1
+
+-- A clock was set back: nothing waits for longer than until $3.
+-- name: pull_parked_keys
+update settle.parked_keys set next_at = $2 where consumer = $1 and next_at > $3
 
 -- $2 is a JSON array of [topic, key, single].
 -- name: lock_parked_keys

@@ -21,3 +21,11 @@ select consumer, message_id, topic, event_type from settle.processed_events
 
 -- name: read_horizons
 select consumer, log, lane, place from settle.dedup_horizons where lane >= 0
+
+-- Messages that wait for another try.
+-- name: read_parked
+select consumer, message_id from settle.parked_messages
+
+-- Given up, and not replayed since.
+-- name: read_dead_letters
+select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end from settle.dlq_events

@@ -31,3 +31,11 @@ select consumer, message_id, topic, event_type from settle_processed_events
 
 -- name: read_horizons
 select consumer, log, lane, place from settle_dedup_horizons where lane >= 0
+
+-- Messages that wait for another try.
+-- name: read_parked
+select consumer, message_id from settle_parked_messages
+
+-- Given up, and not replayed since.
+-- name: read_dead_letters
+select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end from settle_dlq_events
