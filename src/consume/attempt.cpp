@@ -61,9 +61,10 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   if (auto unfit = find_unfit(messages)) return unfit;
   std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
   if (zoo::has(zoo::bug::check_then_insert)) unseen = look_for_records(messages);
+  const bool parked = messages[0]->parked.has_value();
+  if (!parked) begin_work(messages, cancel);
   consume::handler_watch::attempt watched(watch_, cancel);
   auto tx = db_.begin(watched.token());
-  const bool parked = messages[0]->parked.has_value();
   auto todo = parked ? take_parked(tx, messages) : claim(tx, messages);
   if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
   if (zoo::has(zoo::bug::check_then_insert) && !parked)
@@ -129,31 +130,55 @@ consumer::engine::fences consumer::engine::fences_of(batch messages) {
   return held;
 }
 
-// The partition's owner is checked where the effects are written: an owner that was replaced while it
-// slept finds a higher epoch here and writes nothing. One that takes over from an owner that has not ended
-// its work is careful with the first messages: one of them may have killed it.
-void consumer::engine::check_fences(transaction& tx, const fences& held, const result& rows) {
-  struct stored {
-    std::int64_t epoch = -1;
-    bool at_work = false;
-  };
-  std::map<std::string_view, stored> known;
+parameters consumer::engine::fence_row(const fences& held) const {
+  json_array partitions;
+  for (const auto* of : held) partitions.add(of->fence.partition);
+  return {options_.name, partitions.text()};
+}
+
+// Before it runs the first message of a partition, an owner says so, in a transaction of its own: if it dies over
+// one, the next owner finds that it has not ended, and is careful with the first messages.
+void consumer::engine::begin_work(batch messages, const std::stop_token& cancel) {
+  auto held = fences_of(messages);
+  std::erase_if(held, [this](const delivery* of) {
+    const auto known = at_work_.find(of->fence.partition);
+    return known != at_work_.end() && known->second == of->fence.epoch;
+  });
+  if (held.empty()) return;
+  auto tx = db_.begin(cancel);
+  const auto rows = tx.execute({queries::consume::read_fences, fence_row(held)});
+  std::set<std::string> left_open;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    known[rows[i][0].text()] = {rows[i][1].integer(), rows[i][2].integer() != 0};
+    if (rows[i][2].integer() != 0) left_open.insert(rows[i][0].text());
   for (const auto* of : held) {
     const auto& [partition, epoch] = of->fence;
-    const auto before = known[partition];
-    if (before.epoch == epoch) continue;
-    const bool raised =
-        before.epoch < epoch &&
-        tx.execute(queries::consume::raise_fence, {options_.name, partition, epoch}).affected() == 1;
-    if (!raised) throw error(errc::ownership_lost, "partition " + partition + " has another owner now");
+    if (tx.execute(queries::consume::raise_fence, {options_.name, partition, epoch}).affected() == 0)
+      throw error(errc::ownership_lost, "partition " + partition + " has another owner now");
+  }
+  tx.commit("consumer.begin_work");
+  for (const auto* of : held) {
+    const auto& [partition, epoch] = of->fence;
     at_work_[partition] = epoch;
-    if (!before.at_work) continue;
+    if (!left_open.contains(partition)) continue;
     cautious_[partition] = options_.batch_max;
     env().log->write(log_level::warning, "cautious_mode",
-                     {{"consumer", options_.name}, {"partition", partition},
+                     {{"consumer", options_.name},
+                      {"partition", partition},
                       {"messages", std::to_string(options_.batch_max)}});
+  }
+}
+
+// The partition's owner is checked where the effects are written: an owner that was replaced while it
+// slept finds a higher epoch here and writes nothing.
+void consumer::engine::check_fences(const fences& held, const result& rows) {
+  std::map<std::string_view, std::int64_t> known;
+  for (std::size_t i = 0; i < rows.size(); ++i) known[rows[i][0].text()] = rows[i][1].integer();
+  for (const auto* of : held) {
+    const auto found = known.find(of->fence.partition);
+    if (found == known.end() || found->second != of->fence.epoch) {
+      at_work_.erase(of->fence.partition);
+      throw error(errc::ownership_lost, "partition " + of->fence.partition + " has another owner now");
+    }
   }
 }
 
@@ -189,17 +214,15 @@ consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) 
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
   const auto claims = claims_of(messages, keys, order);
   const auto held = fences_of(messages);
-  json_array partitions;
-  for (const auto* of : held) partitions.add(of->fence.partition);
-  const parameters fence_row{options_.name, partitions.text()};
+  const parameters wanted_fences = fence_row(held);
   const parameters parked_row = parking_.keys_wanted(messages);
   const parameters horizon_row{options_.name};
-  const std::array<repeated, 4> exchange{{{queries::consume::read_fences, {&fence_row, 1}},
+  const std::array<repeated, 4> exchange{{{queries::consume::read_fences, {&wanted_fences, 1}},
                                           {queries::consume::claim, claims},
                                           {queries::consume::read_parked_keys, {&parked_row, 1}},
                                           {queries::consume::read_highest_horizons, {&horizon_row, 1}}}};
   const auto found = tx.execute_all(exchange);
-  check_fences(tx, held, found.front());
+  check_fences(held, found.front());
   const auto claimed = std::span(found).subspan(1, order.size());
   made.what.assign(messages.size(), verdict::ignore);
   for (std::size_t n = 0; n < order.size(); ++n)
@@ -354,7 +377,9 @@ void consumer::engine::write_down(transaction& tx, batch messages, const plan& o
         write_dead_letter(tx, beyond_horizon(one));
         break;
       case verdict::replay:
-        if (of.letters.at(i).blocks_key) parking_.go_on(tx, of.letters.at(i).what, "", env().now());
+        if (!of.letters.at(i).blocks_key) break;
+        parking_.go_on(tx, of.letters.at(i).what, "", env().now());
+        expect_parked(env().now());
         break;
       case verdict::duplicate:
       case verdict::ignore:

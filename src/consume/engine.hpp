@@ -73,6 +73,7 @@ class consumer::engine {
   // retry.cpp: parked messages.
   bool retry_parked(const std::stop_token& cancel);
   std::vector<work> look_for_parked(timestamp now);
+  void try_parked(batch messages, const std::stop_token& cancel);
   std::vector<work*> announce(batch due, const std::stop_token& cancel);
   void settle_parked(batch messages, const std::stop_token& cancel);
   void expect_parked(timestamp due);
@@ -89,7 +90,9 @@ class consumer::engine {
   std::vector<bool> look_for_records(batch messages);
   using fences = std::vector<const delivery*>;  // a delivery of each partition and epoch
   static fences fences_of(batch messages);
-  void check_fences(transaction& tx, const fences& held, const result& rows);
+  parameters fence_row(const fences& held) const;
+  void begin_work(batch messages, const std::stop_token& cancel);
+  void check_fences(const fences& held, const result& rows);
   // What is to be done with each message of a batch.
   enum class verdict {
     run,
@@ -147,6 +150,7 @@ class consumer::engine {
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
   timestamp parked_look_{};     // when to look for parked messages next
+  std::size_t retry_together_ = 1;     // parked messages per transaction
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;  // transactions with handlers that committed
   std::map<std::string, std::int64_t> at_work_;   // partitions whose fence says so, and the epoch

@@ -42,7 +42,7 @@ bool consumer::engine::retry_parked(const std::stop_token& cancel) {
   if (ours.empty()) return false;
   done_.clear();
   try {
-    if (ours[0]->parked->starts < consume::crashes_max) apply(ours, cancel);
+    if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, cancel);
   } catch (...) {
     for (const auto* one : ours) unended_.push_back(one->parked->id);  // nobody died over them
     done_.clear();
@@ -54,6 +54,26 @@ bool consumer::engine::retry_parked(const std::stop_token& cancel) {
     if (std::ranges::find(done, one) == done.end()) rest.push_back(one);
   settle_parked(rest, cancel);
   return true;
+}
+
+// What has failed will probably fail again, so it begins alone; where all goes well, ever more go together.
+void consumer::engine::try_parked(batch messages, const std::stop_token& cancel) {
+  std::set<consume::key_view> failed;
+  for (std::size_t at = 0; at < messages.size();) {
+    const auto size = std::min(retry_together_, messages.size() - at);
+    std::vector<work*> chunk;
+    for (auto* one : messages.subspan(at, size))
+      if (one->what().key.empty() || !failed.contains({one->what().topic, one->what().key})) chunk.push_back(one);
+    at += size;
+    if (chunk.empty()) continue;
+    apply(chunk, cancel);
+    retry_together_ = std::min(2 * retry_together_, options_.batch_max);
+    for (const auto* one : chunk) {
+      if (!one->charge) continue;
+      failed.emplace(one->what().topic, one->what().key);
+      retry_together_ = 1;
+    }
+  }
 }
 
 std::vector<consume::work*> consumer::engine::announce(batch due, const std::stop_token& cancel) {

@@ -1,6 +1,7 @@
 // What a consumer does about failures, on both databases.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "settle/postgres.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
+#include "support/child_process.hpp"
 #include "support/expect_error.hpp"
 #include "support/list_broker.hpp"
 #include "support/postgres_fixture.hpp"
@@ -29,15 +31,19 @@ struct failures : ::testing::TestWithParam<dialect> {
       if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
       own.emplace();
     }
-    const environment env{.time = &time, .log = &log, .counters = &counters};
-    db = GetParam() == dialect::postgres ? postgres::open(own->conninfo(), {.env = env})
-                                         : sqlite::open(dir.file("service.db"), {.env = env});
+    open();
     migrate(*db);
     auto tx = db->begin();
     tx.execute(GetParam() == dialect::postgres
-                   ? "create table effects (n bigint generated always as identity, what text not null)"
-                   : "create table effects (n integer primary key, what text not null)");
+                   ? "create table things_done (n bigint generated always as identity, what text not null)"
+                   : "create table things_done (n integer primary key, what text not null)");
     tx.commit();
+  }
+
+  void open() {
+    const environment env{.time = &time, .log = &log, .counters = &counters};
+    db = GetParam() == dialect::postgres ? postgres::open(own->conninfo(), {.env = env})
+                                         : sqlite::open(dir.file("service.db"), {.env = env, .busy_timeout = 500ms});
   }
 
   std::string table(const std::string& name) {
@@ -68,7 +74,7 @@ struct failures : ::testing::TestWithParam<dialect> {
         "things", "thing.done",
         [this](const message& m, transaction& tx) {
           calls.push_back(m.id);
-          tx.execute("insert into effects (what) values ($1)", {m.id});
+          tx.execute("insert into things_done (what) values ($1)", {m.id});
           if (const auto found = failing.find(m.id); found != failing.end())
             throw handler_failed(found->second, m.id + " does not work");
         },
@@ -81,15 +87,28 @@ struct failures : ::testing::TestWithParam<dialect> {
     }
   }
   void drain_for(consumer& c, duration total) {
-    for (duration passed{}; passed < total; passed += 50ms) {
+    const auto step = std::max<duration>(total / 50, 50ms);
+    for (duration passed{}; passed < total; passed += step) {
       drain(c);
-      time.advance(50ms);
+      time.advance(step);
     }
     drain(c);
   }
 
+  // What `settle dlq replay` sends for the first letter.
+  message replay_message(int time_asked) {
+    auto tx = db->begin();
+    tx.execute("update " + table("dlq_events") + " set status = 'REPLAYING', replays = $1",
+               {static_cast<std::int64_t>(time_asked)});
+    tx.commit();
+    auto m = dead_letters(*db)[0].what;
+    m.extensions["settlereplayfor"] = "tester";
+    m.extensions["settlereplayof"] = "1." + std::to_string(time_asked);
+    return m;
+  }
+
   names effects() {
-    const auto rows = db->read().execute("select what from effects order by n");
+    const auto rows = db->read().execute("select what from things_done order by n");
     names all;
     for (std::size_t i = 0; i < rows.size(); ++i) all.push_back(rows[i][0].text());
     return all;
@@ -187,7 +206,8 @@ TEST_P(failures, a_message_that_fails_five_times_is_a_dead_letter_with_everythin
   broker.fence = {"things/3", 1};
   auto c = make_consumer();
   drain_for(*c, 10s);
-  EXPECT_EQ(calls, (names{"1", "1", "1", "1", "1", "2"})) << "five attempts, and its key goes on";
+  EXPECT_EQ(calls, (names{"1", "1", "1", "1", "1", "1", "2"}))
+      << "once with its neighbours, five times alone, and then its key goes on";
   EXPECT_EQ(effects(), names{"2"});
   const auto letters = dead_letters(*db);
   ASSERT_EQ(letters.size(), 1u);
@@ -340,7 +360,7 @@ TEST_P(failures, a_batch_handler_gets_neighbours_together_and_only_the_bad_one_i
   c.on_batch("things", "thing.done", [&](std::span<const message* const> all, transaction& tx) {
     sizes.push_back(all.size());
     for (const auto* m : all) {
-      tx.execute("insert into effects (what) values ($1)", {m->id});
+      tx.execute("insert into things_done (what) values ($1)", {m->id});
       if (m->id == "11") throw handler_failed(failure_class::permanent, "eleven");
     }
   });
@@ -359,7 +379,7 @@ TEST_P(failures, a_handler_that_takes_too_long_is_stopped_and_charged) {
   options.handler_timeout = 200ms;
   consumer c(*db, broker, options);
   c.on("things", "thing.done", [&](const message& m, transaction& tx) {
-    tx.execute("insert into effects (what) values ($1)", {m.id});
+    tx.execute("insert into things_done (what) values ($1)", {m.id});
     if (m.id == "1")
       tx.execute(GetParam() == dialect::postgres
                      ? "select pg_sleep(60)"
@@ -384,6 +404,136 @@ TEST_P(failures, many_failing_messages_cost_as_many_retries_and_no_others) {
   EXPECT_EQ(c->counts().dead_letters, 100);
   EXPECT_EQ(c->counts().failures, 500);
   EXPECT_EQ(count("parked_keys"), 0);
+}
+
+// Proves C8
+TEST_P(failures, a_clock_that_is_set_back_does_not_put_off_what_is_parked) {
+  deliver("1", "a");
+  failing["1"] = failure_class::poison;
+  time.advance(24h * 365);
+  auto c = make_consumer();
+  drain(*c);
+  failing.clear();
+  time.advance(-24h * 365);
+  drain_for(*c, 2s);
+  EXPECT_EQ(effects(), names{"1"});
+}
+
+// Proves C3
+TEST_P(failures, trouble_of_the_store_while_parked_messages_are_tried_charges_nobody) {
+  deliver("1", "a");
+  failing["1"] = failure_class::poison;
+  auto options = plain();
+  options.transient_max_age = 24h * 365;
+  auto c = make_consumer(options);
+  drain(*c);
+  for (int i = 0; i < 10; ++i) {
+    time.advance(30s);
+    auto tx = db->begin();  // nobody else gets the key, or the file
+    tx.execute("update " + table("parked_keys") + " set next_at = next_at");
+    try {
+      c->run_once();
+    } catch (const error& e) {
+      EXPECT_TRUE(e.retryable()) << e.what();
+    }
+  }
+  EXPECT_EQ(c->counts().failures, 1);
+  failing.clear();
+  drain_for(*c, 40s);
+  EXPECT_EQ(effects(), names{"1"});
+  EXPECT_EQ(c->counts().dead_letters, 0);
+}
+
+// Proves C9
+TEST_P(failures, a_message_over_which_three_processes_die_is_a_dead_letter_and_the_rest_goes_on) {
+  for (const auto* id : {"1", "killer", "3"}) deliver(id, id);
+  const auto run_process = [&](std::int64_t epoch) {
+    broker.fence = {"things/0", epoch};
+    db.reset();  // with its threads: a fork takes none along
+    test::child_process child([&] {
+      open();
+      consumer c(*db, broker, plain());
+      c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+        tx.execute("insert into things_done (what) values ($1)", {m.id});
+        if (m.id == "killer") ::raise(epoch % 2 == 0 ? SIGKILL : SIGABRT);
+      });
+      drain_for(c, 12s);
+      return 0;
+    });
+    const bool died = child.wait() != 0;
+    open();
+    time.advance(12s);
+    return died;
+  };
+  EXPECT_TRUE(run_process(1));
+  EXPECT_TRUE(run_process(2));
+  EXPECT_TRUE(run_process(3));
+  EXPECT_FALSE(run_process(4)) << "three have died";
+  const auto done = effects();
+  EXPECT_EQ(std::set(done.begin(), done.end()), (std::set<std::string>{"1", "3"}));
+  EXPECT_EQ(done.size(), 2u);
+  ASSERT_EQ(dead_letters(*db).size(), 1u);
+  EXPECT_EQ(dead_letters(*db)[0].reason, dead_letter_reason::crashed_process);
+  EXPECT_EQ(dead_letters(*db)[0].what.id, "killer");
+}
+
+// Proves C9
+TEST_P(failures, an_owner_that_left_in_good_order_makes_nobody_careful) {
+  deliver("1", "a");
+  broker.fence = {"things/0", 1};
+  {
+    auto c = make_consumer();
+    drain(*c);
+    c->leave();
+  }
+  deliver("2", "b");
+  broker.fence = {"things/0", 2};
+  auto next = make_consumer();
+  drain(*next);
+  EXPECT_EQ(next->counts().parked, 0);
+  EXPECT_EQ(log.count("cautious_mode"), 0u);
+  EXPECT_EQ(effects(), (names{"1", "2"}));
+}
+
+// Proves D3
+TEST_P(failures, a_replay_runs_once_and_unblocks_its_key) {
+  for (const auto* id : {"1", "2"}) deliver(id, "a");
+  failing["1"] = failure_class::permanent;
+  auto options = plain();
+  options.on_exhausted = on_exhausted::block_key;
+  auto c = make_consumer(options);
+  drain(*c);
+  EXPECT_TRUE(effects().empty());
+  const auto replayed = replay_message(1);
+  broker.messages.push_back(replayed);
+  drain(*c);
+  EXPECT_TRUE(effects().empty()) << "it fails again";
+  EXPECT_EQ(dead_letters(*db)[0].status, dead_letter_status::fresh);
+  EXPECT_EQ(dead_letters(*db)[0].attempts, 2);
+  failing.clear();
+  broker.messages.push_back(replay_message(2));
+  broker.messages.push_back(replay_message(2));  // delivered twice
+  broker.messages.push_back(replayed);           // and a copy of the first one
+  drain(*c);
+  EXPECT_EQ(effects(), (names{"1", "2"}));
+  EXPECT_EQ(c->counts().replays, 1);
+  EXPECT_EQ(dead_letters(*db)[0].status, dead_letter_status::replayed);
+  EXPECT_EQ(count("parked_keys"), 0);
+}
+
+// Proves D3
+TEST_P(failures, a_replay_for_another_consumer_is_skipped_and_counted) {
+  deliver("1", "a");
+  auto c = make_consumer();
+  drain(*c);
+  auto other = broker.messages[0];
+  other.extensions["settlereplayfor"] = "somebody";
+  other.extensions["settlereplayof"] = "1.1";
+  broker.messages.push_back(other);
+  drain(*c);
+  EXPECT_EQ(effects(), names{"1"});
+  EXPECT_EQ(c->counts().others_replays, 1);
+  EXPECT_EQ(broker.acknowledged.size(), 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(databases, failures, ::testing::Values(dialect::sqlite, dialect::postgres),

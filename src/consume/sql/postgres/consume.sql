@@ -7,7 +7,7 @@ order by partition for update
 
 -- name: raise_fence
 insert into settle.consumer_fences as f (consumer, partition, epoch, at_work) values ($1, $2, $3, true)
-on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = true where f.epoch < excluded.epoch
+on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = true where f.epoch <= excluded.epoch
 
 -- name: end_work
 update settle.consumer_fences set at_work = false where consumer = $1 and partition = $2 and epoch = $3

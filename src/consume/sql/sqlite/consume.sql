@@ -5,7 +5,7 @@ select partition, epoch, at_work from settle_consumer_fences where consumer = $1
 
 -- name: raise_fence
 insert into settle_consumer_fences (consumer, partition, epoch, at_work) values ($1, $2, $3, 1)
-on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = 1 where epoch < excluded.epoch
+on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = 1 where epoch <= excluded.epoch
 
 -- name: end_work
 update settle_consumer_fences set at_work = 0 where consumer = $1 and partition = $2 and epoch = $3
