@@ -94,9 +94,9 @@ std::vector<dead_letter_group> dead_letter_groups(database& db);
 
 struct replay_options {
   // Sizes of the first batches; each later one is as large as the last. A batch is sent when every letter of
-  // the one before has run or failed, so a mistake costs few.
+  // the one before has run or failed, so a mistake costs few. Each 1 to 1,000.
   std::vector<std::int64_t> batches = {1, 2, 5, 20, 100};
-  // At most so many per second. 0: no limit.
+  // At most so many per second; batches are made smaller for it. 0: no limit.
   double rate_max = 0;
   // Stop when more than this part of a batch has failed again.
   double failures_max = 0.1;
@@ -122,7 +122,11 @@ struct replay_outcome {
   replay_progress counts;
 };
 
-// Replays the letters that are NEW and match. `progress` is called after every look.
+// Replays the letters that are NEW and match; with status REPLAYING in the filter those that were asked for
+// at least wait_max ago and that nobody has run. Of one that is asked for twice only the last copy counts.
+// Those that come while it runs are left for the next time. `progress` is called after every look, also while
+// it waits for its rate. Errors: invalid_argument for another status, and for options out of their bounds;
+// those of the store. Letters that were sent stay REPLAYING then. `stop` ends it between two looks.
 replay_outcome replay(database& db, const dead_letter_filter& which, const replay_options& options = {},
                       std::stop_token stop = {},
                       const std::function<void(const replay_progress&)>& progress = {});
