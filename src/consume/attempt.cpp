@@ -96,6 +96,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     subscription_->acknowledge(tags);
   }
   try {
+    tx.post(queries::consume::keep_durable);
     tx.commit("consumer.commit");
   } catch (const error& e) {
     if (e.retryable() || blames_the_store(e)) throw;
@@ -217,6 +218,7 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(transact
     tx.set_cause(cause_of(m));
     try {
       with_fault_points(env(), "consumer.handler", [&] { (*handler)(m, tx); });
+      tx.end_part();
     } catch (const error& e) {
       if (blames_the_store(e)) throw;
       return failure{i, e.what()};
