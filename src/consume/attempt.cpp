@@ -1,11 +1,9 @@
 // One attempt at a batch: fence, claims, handlers and commit in one transaction.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string_view>
 #include <utility>
 
-#include "base/json.hpp"
 #include "base/zoo.hpp"
 #include "consume/engine.hpp"
 #include "queries/consume.hpp"
@@ -80,6 +78,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     for (const auto& key : keys.all)
       unseen.push_back(look.execute(queries::consume::is_processed, {options_.name, key}).empty());
   }
+  fences_.take_over(db_, consume::fence_keeper::of(messages), cancel);
   auto tx = db_.begin(cancel);
   auto what = claim(tx, messages, keys.all);
   if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
@@ -104,40 +103,6 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   }
   succeeded(messages, what);
   return std::nullopt;
-}
-
-// In one order for all, as the claims.
-consumer::engine::fences consumer::engine::fences_of(batch messages) {
-  fences held;
-  for (const auto* one : messages) {
-    const auto same = [&](const delivery* seen) {
-      return seen->tag.partition == one->content.tag.partition &&
-             seen->fence.epoch == one->content.fence.epoch;
-    };
-    if (!one->content.fence.partition.empty() && std::ranges::none_of(held, same))
-      held.push_back(&one->content);
-  }
-  std::ranges::sort(held, {}, [](const delivery* of) {
-    return std::pair(std::string_view(of->fence.partition), of->fence.epoch);
-  });
-  return held;
-}
-
-// The partition's owner is checked where the effects are written: an owner that was replaced while it
-// slept finds a higher epoch here and writes nothing.
-void consumer::engine::check_fences(transaction& tx, const fences& held, const result& rows) const {
-  std::map<std::string_view, std::int64_t> stored;
-  for (std::size_t i = 0; i < rows.size(); ++i) stored[rows[i][0].text()] = rows[i][1].integer();
-  for (const auto* of : held) {
-    const auto& [partition, epoch] = of->fence;
-    const auto known = stored.find(partition);
-    const auto highest = known == stored.end() ? -1 : known->second;
-    if (highest == epoch) continue;
-    const bool raised =
-        highest < epoch &&
-        tx.execute(queries::consume::raise_fence, {options_.name, partition, epoch}).affected() == 1;
-    if (!raised) throw error(errc::ownership_lost, "partition " + partition + " has another owner now");
-  }
 }
 
 std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<const std::string_view> keys,
@@ -168,16 +133,14 @@ consumer::engine::verdicts consumer::engine::claim(transaction& tx, batch messag
     if (handler_of(messages[i]->content.content) != nullptr) order.push_back(i);
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
   const auto claims = claims_of(messages, keys, order);
-  const auto held = fences_of(messages);
-  json_array partitions;
-  for (const auto* of : held) partitions.add(of->fence.partition);
-  const parameters fence_row{options_.name, partitions.text()};
+  const auto held = consume::fence_keeper::of(messages);
+  const auto fence_row = fences_.row_of(held);
   const parameters horizon_row{options_.name};
   const std::array<repeated, 3> exchange{{{queries::consume::read_fences, {&fence_row, 1}},
                                           {queries::consume::claim, claims},
                                           {queries::consume::read_highest_horizons, {&horizon_row, 1}}}};
   const auto found = tx.execute_all(exchange);
-  check_fences(tx, held, found.front());
+  fences_.check(tx, held, found.front());
   const auto claimed = std::span(found).subspan(1, order.size());
   verdicts all(messages.size(), verdict::ignore);
   for (std::size_t n = 0; n < order.size(); ++n)

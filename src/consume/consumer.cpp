@@ -24,6 +24,8 @@ void check(const consumer_options& options) {
       options.idle_poll <= duration::zero())
     throw error(errc::invalid_argument,
                 "consumer_options: the waits must be positive, and retry_wait_max the larger");
+  if (options.takeover_wait < std::chrono::milliseconds(1) || options.takeover_wait > std::chrono::hours(1))
+    throw error(errc::invalid_argument, "consumer_options.takeover_wait must be 1 ms to 1 h");
   if (options.dedup_keep < duration::zero())
     throw error(errc::invalid_argument, "consumer_options.dedup_keep must not be negative");
 }
@@ -31,7 +33,11 @@ void check(const consumer_options& options) {
 }  // namespace
 
 consumer::engine::engine(database& db, broker& from, const consumer_options& options)
-    : db_(db), broker_(from), options_(options), retention_(options.name, options.dedup_keep, db.env()) {
+    : db_(db),
+      broker_(from),
+      options_(options),
+      fences_(options.name, options.takeover_wait),
+      retention_(options.name, options.dedup_keep, db.env()) {
   check(options);
 }
 

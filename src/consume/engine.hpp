@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "consume/fence.hpp"
 #include "consume/inbox.hpp"
 #include "consume/retention.hpp"
 #include "settle/consume.hpp"
@@ -56,9 +57,6 @@ class consumer::engine {
   void hold(consume::held_message& one, const std::string& why);
 
   std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
-  using fences = std::vector<const delivery*>;  // a delivery of each partition and epoch
-  static fences fences_of(batch messages);
-  void check_fences(transaction& tx, const fences& held, const result& rows) const;
   // What is to be done with each message of a batch.
   enum class verdict { run, duplicate, beyond_horizon, ignore };
   using verdicts = std::vector<verdict>;
@@ -86,6 +84,7 @@ class consumer::engine {
   std::map<std::string, by_type, std::less<>> handlers_;  // by topic
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
+  consume::fence_keeper fences_;
   consume::retention retention_;
   std::vector<consume::held_message*> done_;  // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
