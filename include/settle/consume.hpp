@@ -101,6 +101,11 @@ struct consumer_options {
   // their messages. A copy that comes later still is recognised by its number and does not run: it becomes a
   // dead letter. Longer costs disk space: about 200 bytes per message.
   duration dedup_keep = std::chrono::hours(24);
+  // How long to wait for the batch of a partition's former owner. One that takes longer has been stopped, or
+  // its machine hangs: on PostgreSQL its session is ended then, which rolls the batch back, and this consumer
+  // goes on (its role must be allowed to pg_terminate_backend the other, so let them be the same). On SQLite
+  // the wait is the database's busy_timeout, and store_busy names the process.
+  duration takeover_wait = std::chrono::seconds(10);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);
 };

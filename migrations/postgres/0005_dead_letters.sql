@@ -35,8 +35,10 @@ create table settle.parked_keys (
 ) with (fillfactor = 50);
 create index parked_keys_due on settle.parked_keys (consumer, next_at);
 
--- Whether an owner is at work. Found so by the next one, it has not ended well.
+-- Whether an owner is at work, and whether the one before it still was when it took over: then that one has not
+-- ended well.
 alter table settle.consumer_fences add column at_work boolean not null default false;
+alter table settle.consumer_fences add column left_open boolean not null default false;
 
 -- What a consumer has given up, with everything that is known about it.
 create table settle.dlq_events (

@@ -35,8 +35,10 @@ create table settle_parked_keys (
 ) strict, without rowid;
 create index settle_parked_keys_due on settle_parked_keys (consumer, next_at);
 
--- Whether an owner is at work. Found so by the next one, it has not ended well.
+-- Whether an owner is at work, and whether the one before it still was when it took over: then that one has not
+-- ended well.
 alter table settle_consumer_fences add column at_work integer not null default 0;
+alter table settle_consumer_fences add column left_open integer not null default 0;
 
 -- What a consumer has given up, with everything that is known about it.
 create table settle_dlq_events (

@@ -1,11 +1,9 @@
 // One attempt at a batch: fence, claims, handlers and commit in one transaction.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string_view>
 #include <utility>
 
-#include "base/json.hpp"
 #include "base/zoo.hpp"
 #include "consume/engine.hpp"
 #include "queries/consume.hpp"
@@ -62,7 +60,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
   if (zoo::has(zoo::bug::check_then_insert)) unseen = look_for_records(messages);
   const bool parked = messages[0]->parked.has_value();
-  if (!parked) begin_work(messages, cancel);
+  if (!parked) take_over(messages, cancel);
   consume::handler_watch::attempt watched(watch_, cancel);
   auto tx = db_.begin(watched.token());
   auto todo = parked ? take_parked(tx, messages) : claim(tx, messages);
@@ -82,6 +80,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     subscription_->acknowledge(tags);
   }
   try {
+    tx.post(queries::consume::keep_durable);
     tx.commit("consumer.commit");
   } catch (const error& e) {
     if (blames_the_store(e) || is_stop(e)) throw;
@@ -113,72 +112,15 @@ std::vector<bool> consumer::engine::look_for_records(batch messages) {
   return unseen;
 }
 
-// In one order for all, as the claims.
-consumer::engine::fences consumer::engine::fences_of(batch messages) {
-  fences held;
-  for (const auto* one : messages) {
-    const auto same = [&](const delivery* seen) {
-      return seen->tag.partition == one->content.tag.partition &&
-             seen->fence.epoch == one->content.fence.epoch;
-    };
-    if (!one->content.fence.partition.empty() && std::ranges::none_of(held, same))
-      held.push_back(&one->content);
-  }
-  std::ranges::sort(held, {}, [](const delivery* of) {
-    return std::pair(std::string_view(of->fence.partition), of->fence.epoch);
-  });
-  return held;
-}
-
-parameters consumer::engine::fence_row(const fences& held) const {
-  json_array partitions;
-  for (const auto* of : held) partitions.add(of->fence.partition);
-  return {options_.name, partitions.text()};
-}
-
-// Before it runs the first message of a partition, an owner says so, in a transaction of its own: if it dies over
-// one, the next owner finds that it has not ended, and is careful with the first messages.
-void consumer::engine::begin_work(batch messages, const std::stop_token& cancel) {
-  auto held = fences_of(messages);
-  std::erase_if(held, [this](const delivery* of) {
-    const auto known = at_work_.find(of->fence.partition);
-    return known != at_work_.end() && known->second == of->fence.epoch;
-  });
-  if (held.empty()) return;
-  auto tx = db_.begin(cancel);
-  const auto rows = tx.execute({queries::consume::read_fences, fence_row(held)});
-  std::set<std::string> left_open;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i][2].integer() != 0) left_open.insert(rows[i][0].text());
-  for (const auto* of : held) {
-    const auto& [partition, epoch] = of->fence;
-    if (tx.execute(queries::consume::raise_fence, {options_.name, partition, epoch}).affected() == 0)
-      throw error(errc::ownership_lost, "partition " + partition + " has another owner now");
-  }
-  tx.commit("consumer.begin_work");
-  for (const auto* of : held) {
-    const auto& [partition, epoch] = of->fence;
-    at_work_[partition] = epoch;
-    if (!left_open.contains(partition)) continue;
+// One that takes over from an owner that has not ended its work is careful with the first messages: one of them
+// may have killed it.
+void consumer::engine::take_over(batch messages, const std::stop_token& cancel) {
+  for (const auto& partition : fences_.take_over(db_, consume::fence_keeper::of(messages), cancel)) {
     cautious_[partition] = options_.batch_max;
     env().log->write(log_level::warning, "cautious_mode",
                      {{"consumer", options_.name},
                       {"partition", partition},
                       {"messages", std::to_string(options_.batch_max)}});
-  }
-}
-
-// The partition's owner is checked where the effects are written: an owner that was replaced while it
-// slept finds a higher epoch here and writes nothing.
-void consumer::engine::check_fences(const fences& held, const result& rows) {
-  std::map<std::string_view, std::int64_t> known;
-  for (std::size_t i = 0; i < rows.size(); ++i) known[rows[i][0].text()] = rows[i][1].integer();
-  for (const auto* of : held) {
-    const auto found = known.find(of->fence.partition);
-    if (found == known.end() || found->second != of->fence.epoch) {
-      at_work_.erase(of->fence.partition);
-      throw error(errc::ownership_lost, "partition " + of->fence.partition + " has another owner now");
-    }
   }
 }
 
@@ -213,8 +155,8 @@ consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) 
   }
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
   const auto claims = claims_of(messages, keys, order);
-  const auto held = fences_of(messages);
-  const parameters wanted_fences = fence_row(held);
+  const auto held = consume::fence_keeper::of(messages);
+  const auto wanted_fences = fences_.row_of(held);
   const parameters parked_row = parking_.keys_wanted(messages);
   const parameters horizon_row{options_.name};
   const std::array<repeated, 4> exchange{{{queries::consume::read_fences, {&wanted_fences, 1}},
@@ -222,7 +164,7 @@ consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) 
                                           {queries::consume::read_parked_keys, {&parked_row, 1}},
                                           {queries::consume::read_highest_horizons, {&horizon_row, 1}}}};
   const auto found = tx.execute_all(exchange);
-  check_fences(held, found.front());
+  fences_.check(tx, held, found.front());
   const auto claimed = std::span(found).subspan(1, order.size());
   made.what.assign(messages.size(), verdict::ignore);
   for (std::size_t n = 0; n < order.size(); ++n)
@@ -308,6 +250,8 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(
     if (of.what[i] != verdict::run && of.what[i] != verdict::replay) continue;
     const auto& m = of.what[i] == verdict::replay ? of.letters.at(i).what : messages[i]->what();
     const auto* handler = handlers_.of(m);
+    if (handler == nullptr && of.what[i] == verdict::replay)
+      return failure{i, describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m)};
     if (handler == nullptr) continue;  // it had one when it was parked
     std::vector<const message*> all{&m};
     if (handler->all)
@@ -335,6 +279,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   watched.handler_begins();
   try {
     with_fault_points(env(), "consumer.handler", [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
+    tx.end_part();
   } catch (const error& e) {
     failed = describe(e, m);
     stopped = is_stop(e);

@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "consume/engine.hpp"
-#include "queries/consume.hpp"
 #include "settle/consume.hpp"
 #include "settle/metrics.hpp"
 
@@ -36,6 +35,8 @@ void check(const consumer_options& options) {
     throw error(errc::invalid_argument, "consumer_options.in_flight_max must be at least batch_max");
   if (options.attempts_max < 1 || options.attempts_max > 1'000)
     throw error(errc::invalid_argument, "consumer_options.attempts_max must be 1 to 1,000");
+  if (options.takeover_wait < std::chrono::milliseconds(1) || options.takeover_wait > std::chrono::hours(1))
+    throw error(errc::invalid_argument, "consumer_options.takeover_wait must be 1 ms to 1 h");
   check_waits(options);
 }
 
@@ -45,6 +46,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
     : db_(db),
       broker_(from),
       options_(options),
+      fences_(options.name, options.takeover_wait),
       retention_(options.name, options.dedup_keep, db.env()),
       parking_(options.name),
       outage_(options.outage_wait, options.outage_wait_max),
@@ -84,7 +86,7 @@ bool consumer::engine::run_once(const std::stop_token& cancel) {
 bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   const auto alone = [this](const message& m) {
     const auto* handler = handlers_.of(m);
-    return handler != nullptr && handler->alone;
+    return !replay_address(m).empty() || (handler != nullptr && handler->alone);
   };
   const auto messages = outage_.lasts() ? inbox_.probe() : inbox_.next_batch(batch_limit(), alone);
   if (messages.empty()) return false;
@@ -167,23 +169,8 @@ consumer_counts consumer::engine::counts() const {
   return counts_;
 }
 
-// The next owner sees that nothing was under way, and need not be careful.
-void consumer::engine::end_work() noexcept {
-  if (at_work_.empty()) return;
-  try {
-    auto tx = db_.begin();
-    for (const auto& [partition, epoch] : at_work_)
-      tx.post(queries::consume::end_work, {options_.name, partition, epoch});
-    tx.commit("consumer.end_work");
-  } catch (const std::exception& e) {
-    env().log->write(log_level::warning, "end_of_work_not_noted",
-                     {{"consumer", options_.name}, {"error", e.what()}});
-  }
-  at_work_.clear();
-}
-
 void consumer::engine::leave() noexcept {
-  end_work();
+  fences_.end_work(db_);
   try {
     if (subscription_) acknowledge();
   } catch (const std::exception& e) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/pause.hpp"
+#include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
@@ -56,7 +57,6 @@ class consumer::engine {
   void acknowledge();
   bool sweep(const std::stop_token& cancel);
   std::size_t batch_limit() const;
-  void end_work() noexcept;
 
   // failures.cpp: what follows from failures.
   void apply(batch messages, const std::stop_token& cancel);
@@ -88,11 +88,7 @@ class consumer::engine {
   dedup_keys dedup_keys_of(batch messages) const;
   std::optional<failure> find_unfit(batch messages) const;
   std::vector<bool> look_for_records(batch messages);
-  using fences = std::vector<const delivery*>;  // a delivery of each partition and epoch
-  static fences fences_of(batch messages);
-  parameters fence_row(const fences& held) const;
-  void begin_work(batch messages, const std::stop_token& cancel);
-  void check_fences(const fences& held, const result& rows);
+  void take_over(batch messages, const std::stop_token& cancel);
   // What is to be done with each message of a batch.
   enum class verdict {
     run,
@@ -138,6 +134,8 @@ class consumer::engine {
   consume::handler_table handlers_;
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
+  consume::fence_keeper fences_;
+  consume::fence_keeper fences_;
   consume::retention retention_;
   consume::parking parking_;
   consume::outage outage_;
@@ -153,7 +151,6 @@ class consumer::engine {
   std::size_t retry_together_ = 1;     // parked messages per transaction
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;  // transactions with handlers that committed
-  std::map<std::string, std::int64_t> at_work_;   // partitions whose fence says so, and the epoch
   std::map<std::string, std::size_t> cautious_;   // partitions whose last owner died: messages to be careful with
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;

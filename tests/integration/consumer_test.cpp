@@ -124,6 +124,47 @@ TEST(consumer, a_handler_cannot_commit_or_roll_back) {
   }
 }
 
+// What the first handler has done would be undone while its claim stays. Proves C1
+TEST(consumer, a_handler_cannot_roll_back_to_the_savepoint_of_an_earlier_one) {
+  for (const std::string back : {"rollback to s", "ROLLBACK TRANSACTION TO SAVEPOINT \"S\"", "release s"}) {
+    bench b;
+    b.broker.messages = {bench::make("1", "a"), bench::make("2", "b"), bench::make("3", "c")};
+    bool broken = true;
+    auto c = b.make_consumer([&](const message& m, transaction& tx) {
+      if (m.id == "1") tx.execute("savepoint s");
+      bench::insert(m, tx);
+      if (m.id != "2" || !broken) return;
+      EXPECT_THROW(tx.execute("savepoint s", {1}), error);  // sets nothing: it has no parameter
+      tx.execute(back);
+    });
+    while (c->run_once()) {
+    }
+    EXPECT_EQ(b.effects(), (names{"1", "3"})) << back;
+    EXPECT_EQ(c->counts().failures, 1) << back;
+    broken = false;
+    b.time.advance(1s);
+    while (c->run_once()) {
+    }
+    EXPECT_EQ(b.effects(), (names{"1", "3", "2"})) << back;
+  }
+}
+
+// Proves C1
+TEST(consumer, a_savepoint_is_the_handlers_own_business) {
+  bench b;
+  b.broker.messages = {bench::make("1", "a"), bench::make("2", "b"), bench::make("3", "c")};
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    bench::insert(m, tx);
+    tx.execute("savepoint s");
+    tx.execute("insert into effects (what) values ('undone')");
+    tx.execute("rollback to S");
+    if (m.id == "2") tx.execute("release savepoint s");
+  });
+  c->run_once();
+  EXPECT_EQ(b.effects(), (names{"1", "2", "3"}));
+  EXPECT_EQ(c->counts().failures, 0);
+}
+
 // A statement that makes the database roll back by itself must not let later writes commit without
 // their claims, even if the handler swallows the error. Proves C1
 TEST(consumer, nothing_commits_after_the_database_rolled_back_by_itself) {
