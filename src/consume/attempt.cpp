@@ -12,11 +12,6 @@
 namespace settle::inline v0 {
 namespace {
 
-// The store's trouble, not the message's: the batch stays as it is, and nobody is charged.
-bool blames_the_store(const error& e) {
-  return e.retryable() || e.outcome_unknown() || class_of(e) == failure_class::outage;
-}
-
 // Not a failure of the handler: it was made to stop.
 bool is_stop(const error& e) { return e.code() == errc::ownership_lost || e.code() == errc::cancelled; }
 
@@ -83,7 +78,8 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     tx.post(queries::consume::keep_durable);
     tx.commit("consumer.commit");
   } catch (const error& e) {
-    if (blames_the_store(e) || is_stop(e)) throw;
+    // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
+    if (is_stop(e)) throw;
     return failure{std::nullopt, describe(e, messages[0]->what())};
   }
   succeeded(messages, todo);

@@ -135,7 +135,6 @@ class consumer::engine {
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
   consume::fence_keeper fences_;
-  consume::fence_keeper fences_;
   consume::retention retention_;
   consume::parking parking_;
   consume::outage outage_;

@@ -64,9 +64,11 @@ class postgres_takeover : public ::testing::Test {
       ::raise(SIGSTOP);
       if (writes_later) ship(m, tx);
     });
-    if (first.run_once() != errc::store_unavailable) return 1;
-    if (first.worker->counts().failures != 0) return 2;
-    if (first.run_once() != errc::ownership_lost) return 3;
+    if (first.run_once()) return 1;
+    if (first.worker->counts().failures != 0 || first.worker->counts().pauses != 1) return 2;
+    std::optional<errc> then;
+    while (!(then = first.run_once())) std::this_thread::sleep_for(20ms);
+    if (then != errc::ownership_lost) return 3;
     return first.worker->counts().failures == 0 && first.worker->counts().applied == 0 ? 0 : 4;
   }
 
@@ -83,7 +85,8 @@ TEST_F(postgres_takeover, ends_the_session_of_an_owner_that_was_stopped_in_a_han
     const int taken_over = child_process([&] {
                              const auto started = steady::now();
                              owner second(own->conninfo(), 5, ship);
-                             if (second.run_once()) return 1;
+                             while (second.worker->run_once()) {  // carefully: the message may have killed it
+                             }
                              const auto took = steady::now() - started;
                              if (took < 300ms || took > 5s) return 2;
                              if (second.log.count("stopped_owner_ended") != 1) return 3;
