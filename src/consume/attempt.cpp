@@ -365,7 +365,7 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
   count("settle_consumer_ignored_total", &consumer_counts::ignored, counted[verdict::ignore]);
   count("settle_consumer_parked_total", &consumer_counts::parked,
         counted[verdict::behind] + counted[verdict::cautious] + counted[verdict::charge] - given_up);
-  count("settle_consumer_dead_letters_total", &consumer_counts::dead_letters,
+  count("", &consumer_counts::dead_letters,
         given_up + counted[verdict::beyond_horizon]);
   count("settle_consumer_replays_total", &consumer_counts::replays, counted[verdict::replay]);
   count("settle_consumer_others_replays_total", &consumer_counts::others_replays,

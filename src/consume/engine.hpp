@@ -126,6 +126,7 @@ class consumer::engine {
   dead_letter beyond_horizon(const work& of) const;
   void succeeded(batch messages, const plan& of);
   void report_skipped(const message& m, verdict why);
+  // An empty metric: it is counted elsewhere.
   void count(std::string_view metric, std::int64_t consumer_counts::* which, std::int64_t by);
 
   database& db_;

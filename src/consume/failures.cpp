@@ -170,7 +170,7 @@ void consumer::engine::write_parked_charge(transaction& tx, work& of) {
 void consumer::engine::count(std::string_view metric, std::int64_t consumer_counts::* which,
                              std::int64_t by) {
   if (by == 0) return;
-  env().counters->add(metric, {{"consumer", options_.name}}, by);
+  if (!metric.empty()) env().counters->add(metric, {{"consumer", options_.name}}, by);
   const std::scoped_lock lock(counts_mutex_);
   counts_.*which += by;
 }

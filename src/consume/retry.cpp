@@ -112,7 +112,7 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
   parking_.end(tx, not_run);
   tx.commit("consumer.charge");
   const auto given_up = std::ranges::count_if(charged, [](const work* one) { return one->given_up; });
-  count("settle_consumer_dead_letters_total", &consumer_counts::dead_letters, given_up);
+  count("", &consumer_counts::dead_letters, given_up);
 }
 
 }  // namespace settle::inline v0
