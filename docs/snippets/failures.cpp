@@ -61,7 +61,8 @@ void charge(const http_answer& answer) {
 // [snippet: classify_own]
 settle::consumer_options options() {
   settle::consumer_options with{.name = "billing"};
-  with.classify = [](const std::exception& e, const settle::message&) -> std::optional<settle::failure_class> {
+  with.classify = [](const std::exception& e,
+                     const settle::message&) -> std::optional<settle::failure_class> {
     if (dynamic_cast<const card_expired*>(&e) != nullptr) return settle::failure_class::permanent;
     return std::nullopt;  // as usual
   };
@@ -93,7 +94,9 @@ void add_batch_handler(settle::consumer& billing) {
   // [end]
 }
 
-std::int64_t number(settle::database& db, std::string_view sql) { return db.read().execute(sql)[0][0].integer(); }
+std::int64_t number(settle::database& db, std::string_view sql) {
+  return db.read().execute(sql)[0][0].integer();
+}
 
 int failures(const std::string& folder) {
   auto db = settle::sqlite::open(folder + "/billing.db");

@@ -152,8 +152,9 @@ class consumer final : public service {
   consumer& on(std::string_view topic, std::string_view type, raw_handler handler,
                const handler_options& options = {});
 
-  // A handler for all events of this type that a batch holds in a row, (std::span<const T>, transaction&): one
-  // statement can serve them all. If it throws, the batch is halved until the event that it minds is alone.
+  // A handler for all events of this type that a batch holds in a row, (std::span<const T>, transaction&):
+  // one statement can serve them all. If it throws, the batch is halved until the event that it minds is
+  // alone.
   template <encodable T, class Handler>
   consumer& on_batch(Handler handler) {
     return on_batch(codec<T>::topic, codec<T>::type,

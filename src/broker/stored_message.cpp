@@ -1,17 +1,20 @@
 #include "broker/stored_message.hpp"
 
 #include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace settle::inline v0 {
 
+// What a foreign broker has delivered need not be text that a database takes.
 void append_message(parameters& to, const message& m) {
-  to.emplace_back(m.id);
-  to.emplace_back(m.source);
-  to.emplace_back(m.type);
-  to.emplace_back(m.subject);
-  to.emplace_back(m.content_type);
+  const auto add = [&](std::string_view text) { to.emplace_back(storable_text(text, 3 * text.size())); };
+  add(m.id);
+  add(m.source);
+  add(m.type);
+  add(m.subject);
+  add(m.content_type);
   to.emplace_back(m.time);
-  to.emplace_back(to_json(m.extensions));
+  add(to_json(m.extensions));
   to.emplace_back(blob{m.payload});
 }
 

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.hpp"
 #include "base/zoo.hpp"
+#include "consume/charge.hpp"
 #include "consume/engine.hpp"
 #include "queries/consume.hpp"
 #include "settle/metrics.hpp"
@@ -14,6 +16,18 @@ namespace {
 
 // Not a failure of the handler: it was made to stop.
 bool is_stop(const error& e) { return e.code() == errc::ownership_lost || e.code() == errc::cancelled; }
+
+bool is_storable(std::string_view text) { return is_utf8(text) && text.find('\0') == std::string_view::npos; }
+
+bool has_storable_names(const message& m) {
+  return is_storable(m.id) && is_storable(m.key) && is_storable(m.type) && is_storable(m.topic);
+}
+
+void make_storable(consume::work& one) {
+  auto& m = one.content.content;
+  for (auto* text : {&m.id, &m.key, &m.type, &m.topic}) *text = storable_text(*text, 3 * text->size());
+  one.unfit = true;
+}
 
 // What stands in for the id of a message that has none: where it was delivered from.
 std::string place_key(const delivery& of) {
@@ -94,7 +108,12 @@ std::optional<consumer::engine::failure> consumer::engine::find_unfit(batch mess
     const auto& m = one.what();
     if (one.charge || one.parked || !replay_address(m).empty() || handlers_.of(m) == nullptr) continue;
     if ((own_id ? m.id : m.key).empty())
-      return failure{i, describe(error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic), m)};
+      return failure{
+          i, describe(error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic), m)};
+    if (!one.unfit && !has_storable_names(m)) make_storable(*messages[i]);
+    if (one.unfit)
+      return failure{i,
+                     describe(error(errc::decode_failed, "its id, topic, type or key is not UTF-8 text"), m)};
   }
   return std::nullopt;
 }
@@ -108,8 +127,8 @@ std::vector<bool> consumer::engine::look_for_records(batch messages) {
   return unseen;
 }
 
-// One that takes over from an owner that has not ended its work is careful with the first messages: one of them
-// may have killed it.
+// One that takes over from an owner that has not ended its work is careful with the first messages: one of
+// them may have killed it.
 void consumer::engine::take_over(batch messages, const std::stop_token& cancel) {
   for (const auto& partition : fences_.take_over(db_, consume::fence_keeper::of(messages), cancel)) {
     cautious_[partition] = options_.batch_max;
@@ -192,7 +211,7 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
     waiting.emplace(known.parked_keys[i][0].text(), known.parked_keys[i][1].text());
   auto cautious = cautious_;
   for (std::size_t n = 0; n < fresh.size(); ++n) {
-    const auto& one = *messages[index[n]];
+    auto& one = *messages[index[n]];
     const auto& m = one.what();
     auto& what = of.what[index[n]];
     auto& careful = cautious[one.content.fence.partition];
@@ -200,12 +219,16 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
       what = verdict::beyond_horizon;
     else if (!m.key.empty() && waiting.contains({m.topic, m.key}))
       what = verdict::behind;
-    else if (one.charge)
+    else if (one.charge) {
       what = verdict::charge;
-    else if (careful > 0)
+      one.judged = consume::judge(options_, one.charge->why, 1, one.charge->at, env().now());
+    } else if (careful > 0)
       what = verdict::cautious;
     if (what == verdict::cautious) --careful;
-    if ((what == verdict::charge || what == verdict::cautious) && !m.key.empty()) waiting.emplace(m.topic, m.key);
+    const bool holds =
+        what == verdict::cautious ||
+        (what == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
+    if (holds && !m.key.empty()) waiting.emplace(m.topic, m.key);
   }
   retention_.note(tx, fresh);
 }
@@ -247,11 +270,13 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(
     const auto& m = of.what[i] == verdict::replay ? of.letters.at(i).what : messages[i]->what();
     const auto* handler = handlers_.of(m);
     if (handler == nullptr && of.what[i] == verdict::replay)
-      return failure{i, describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m)};
+      return failure{
+          i, describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m)};
     if (handler == nullptr) continue;  // it had one when it was parked
     std::vector<const message*> all{&m};
     if (handler->all)
-      for (; next < messages.size() && of.what[next] == verdict::run && handlers_.of(messages[next]->what()) == handler;
+      for (; next < messages.size() && of.what[next] == verdict::run &&
+             handlers_.of(messages[next]->what()) == handler;
            ++next)
         all.push_back(&messages[next]->what());
     if (auto how = run(*handler, all, tx, watched))
@@ -274,7 +299,8 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   bool stopped = false;
   watched.handler_begins();
   try {
-    with_fault_points(env(), "consumer.handler", [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
+    with_fault_points(env(), "consumer.handler",
+                      [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
     tx.end_part();
   } catch (const error& e) {
     failed = describe(e, m);
@@ -286,8 +312,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
                             "the handler threw something that is not a std::exception"};
   }
   if (watched.handler_ends())
-    return failed_attempt{env().now(), failure_class::poison,
-                          "the handler took longer than handler_timeout"};
+    return failed_attempt{env().now(), failure_class::poison, "the handler took longer than handler_timeout"};
   if (stopped) throw error(errc::cancelled, failed->error);
   return failed;
 }
@@ -336,7 +361,8 @@ void consumer::engine::write_down(transaction& tx, batch messages, const plan& o
 dead_letter consumer::engine::beyond_horizon(const work& of) const {
   auto letter = letter_of(of, dead_letter_reason::beyond_dedup_horizon);
   letter.error =
-      "it may have been applied long ago: it is a copy of a message whose record has expired. Replay it only if it "
+      "it may have been applied long ago: it is a copy of a message whose record has expired. Replay it only "
+      "if it "
       "has not";
   letter.blocks_key = false;
   return letter;
@@ -348,7 +374,7 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto what = of.what[i];
     ++counted[what];
-    given_up += what == verdict::charge && messages[i]->given_up ? 1 : 0;
+    given_up += what == verdict::charge && messages[i]->given_up() ? 1 : 0;
     if (what == verdict::cautious) --cautious_[messages[i]->content.fence.partition];
     if (what != verdict::run && what != verdict::ignore) report_skipped(messages[i]->what(), what);
     done_.push_back(messages[i]);
@@ -365,8 +391,7 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
   count("settle_consumer_ignored_total", &consumer_counts::ignored, counted[verdict::ignore]);
   count("settle_consumer_parked_total", &consumer_counts::parked,
         counted[verdict::behind] + counted[verdict::cautious] + counted[verdict::charge] - given_up);
-  count("", &consumer_counts::dead_letters,
-        given_up + counted[verdict::beyond_horizon]);
+  count("", &consumer_counts::dead_letters, given_up + counted[verdict::beyond_horizon]);
   count("settle_consumer_replays_total", &consumer_counts::replays, counted[verdict::replay]);
   count("settle_consumer_others_replays_total", &consumer_counts::others_replays,
         counted[verdict::others_replay]);

@@ -83,12 +83,16 @@ bool consumer::engine::run_once(const std::stop_token& cancel) {
   return sweep(cancel);
 }
 
-bool consumer::engine::run_arrived(const std::stop_token& cancel) {
-  const auto alone = [this](const message& m) {
+// What a replay will need is not known before its letter is.
+consume::inbox::predicate consumer::engine::alone() const {
+  return [this](const message& m) {
     const auto* handler = handlers_.of(m);
     return !replay_address(m).empty() || (handler != nullptr && handler->alone);
   };
-  const auto messages = outage_.lasts() ? inbox_.probe() : inbox_.next_batch(batch_limit(), alone);
+}
+
+bool consumer::engine::run_arrived(const std::stop_token& cancel) {
+  const auto messages = outage_.lasts() ? inbox_.probe() : inbox_.next_batch(batch_limit(), alone());
   if (messages.empty()) return false;
   done_.clear();
   try {
@@ -110,6 +114,7 @@ void consumer::engine::fetch() {
   const auto enough = outage_.lasts() ? 1 : options_.batch_max;
   const auto wanted = inbox_.size() >= enough ? 0 : std::min(room, read_ahead * options_.batch_max);
   auto arrived = subscription_->fetch(wanted);
+  if (!arrived.revoked.empty()) fences_.release(db_, arrived.revoked);
   inbox_.revoke(arrived.revoked);
   inbox_.add(std::move(arrived.deliveries));
 }
@@ -170,7 +175,7 @@ consumer_counts consumer::engine::counts() const {
 }
 
 void consumer::engine::leave() noexcept {
-  fences_.end_work(db_);
+  fences_.release_all(db_);
   try {
     if (subscription_) acknowledge();
   } catch (const std::exception& e) {

@@ -67,7 +67,7 @@ class consumer::engine {
   failed_attempt describe(const std::exception& thrown, const message& m) const;
   duration jittered(duration wait) const;
   dead_letter letter_of(const work& of, dead_letter_reason why) const;
-  void write_charge(transaction& tx, work& of, std::string_view dedup);
+  void write_charge(transaction& tx, const work& of, std::string_view dedup);
   void write_parked_charge(transaction& tx, work& of);
 
   // retry.cpp: parked messages.
@@ -87,6 +87,7 @@ class consumer::engine {
   };
   dedup_keys dedup_keys_of(batch messages) const;
   std::optional<failure> find_unfit(batch messages) const;
+  consume::inbox::predicate alone() const;
   std::vector<bool> look_for_records(batch messages);
   void take_over(batch messages, const std::stop_token& cancel);
   // What is to be done with each message of a batch.
@@ -95,12 +96,12 @@ class consumer::engine {
     duplicate,
     beyond_horizon,
     ignore,
-    charge,          // it has failed: write that down
-    behind,          // something of its key waits
-    cautious,        // it may have killed a process: park it, and it will run alone
-    replay,          // of a dead letter of ours
-    others_replay,   // of one of another consumer
-    gone,            // somebody else has run it, or is about to
+    charge,         // it has failed: write that down
+    behind,         // something of its key waits
+    cautious,       // it may have killed a process: park it, and it will run alone
+    replay,         // of a dead letter of ours
+    others_replay,  // of one of another consumer
+    gone,           // somebody else has run it, or is about to
   };
   struct plan {
     std::vector<verdict> what;
@@ -147,11 +148,12 @@ class consumer::engine {
   std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
-  timestamp parked_look_{};     // when to look for parked messages next
+  timestamp parked_look_{};            // when to look for parked messages next
   std::size_t retry_together_ = 1;     // parked messages per transaction
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
-  std::int64_t successes_ = 0;  // transactions with handlers that committed
-  std::map<std::string, std::size_t> cautious_;   // partitions whose last owner died: messages to be careful with
+  std::int64_t successes_ = 0;         // transactions with handlers that committed
+  std::map<std::string, std::size_t>
+      cautious_;  // partitions whose last owner died: messages to be careful with
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;
   double handler_us_ = 0;  // running average per message

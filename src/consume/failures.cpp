@@ -95,15 +95,15 @@ void consumer::engine::pause(work& one, const failed_attempt& how) {
 
 void consumer::engine::resume() {
   if (!outage_.lasts()) return;
-  env().log->write(
-      log_level::warning, "consumer_resumed",
-      {{"consumer", options_.name}, {"paused_ms", milliseconds(outage_.ends(env().now()))}});
+  env().log->write(log_level::warning, "consumer_resumed",
+                   {{"consumer", options_.name}, {"paused_ms", milliseconds(outage_.ends(env().now()))}});
 }
 
 duration consumer::engine::jittered(duration wait) const {
   if (options_.retry_jitter <= 0) return wait;
   const auto part = static_cast<double>(env().random->next() >> 11) * 0x1p-53;
-  return wait + duration(static_cast<std::int64_t>(static_cast<double>(wait.count()) * options_.retry_jitter * part));
+  return wait + duration(static_cast<std::int64_t>(static_cast<double>(wait.count()) * options_.retry_jitter *
+                                                   part));
 }
 
 dead_letter consumer::engine::letter_of(const work& of, dead_letter_reason why) const {
@@ -124,21 +124,19 @@ dead_letter consumer::engine::letter_of(const work& of, dead_letter_reason why) 
 }
 
 // Of a message that came from the broker.
-void consumer::engine::write_charge(transaction& tx, work& of, std::string_view dedup) {
+void consumer::engine::write_charge(transaction& tx, const work& of, std::string_view dedup) {
   const auto& m = of.what();
   if (!replay_address(m).empty()) {
     replay_failed(tx, m, *of.charge);
     return;
   }
-  const auto verdict = consume::judge(options_, of.charge->why, 1, of.charge->at, env().now());
-  of.given_up = verdict.give_up.has_value();
-  if (verdict.give_up) {
-    const auto letter = letter_of(of, *verdict.give_up);
+  if (of.given_up()) {
+    const auto letter = letter_of(of, *of.judged->give_up);
     write_dead_letter(tx, letter);
     if (letter.blocks_key) parking_.hold_key(tx, m, dedup, std::nullopt);
     return;
   }
-  const auto next = of.charge->at + jittered(verdict.wait);
+  const auto next = of.charge->at + jittered(of.judged->wait);
   parking_.add(tx, {of, of.content.fence.partition, dedup, 1, 0, {*of.charge}});
   parking_.hold_key(tx, m, dedup, next);
   expect_parked(next);
@@ -147,18 +145,17 @@ void consumer::engine::write_charge(transaction& tx, work& of, std::string_view 
 void consumer::engine::write_parked_charge(transaction& tx, work& of) {
   const auto& place = *of.parked;
   const auto first = place.first_failed_at.value_or(of.charge->at);
-  auto verdict = consume::judge(options_, of.charge->why, place.attempts + 1, first, env().now());
-  if (place.starts >= consume::crashes_max) verdict.give_up = dead_letter_reason::crashed_process;
-  of.given_up = verdict.give_up.has_value();
-  if (!verdict.give_up) {
+  of.judged = consume::judge(options_, of.charge->why, place.attempts + 1, first, env().now());
+  if (place.starts >= consume::crashes_max) of.judged->give_up = dead_letter_reason::crashed_process;
+  if (!of.given_up()) {
     auto history = place.history;
     history.push_back(*of.charge);
-    const auto next = of.charge->at + jittered(verdict.wait);
+    const auto next = of.charge->at + jittered(of.judged->wait);
     parking_.charge(tx, of, history, next);
     expect_parked(next);
     return;
   }
-  const auto letter = letter_of(of, *verdict.give_up);
+  const auto letter = letter_of(of, *of.judged->give_up);
   write_dead_letter(tx, letter);
   parking_.give_up(tx, of);
   if (letter.blocks_key)

@@ -33,7 +33,7 @@ std::vector<std::string> fence_keeper::take_over(database& db, const fences& hel
   for (const auto* by : held) {
     const auto& [partition, epoch] = by->fence;
     const auto known = raised_.find(partition);
-    if (known != raised_.end() && known->second >= epoch) continue;
+    if (known != raised_.end() && known->second.epoch >= epoch) continue;
     bool open = false;
     try {
       open = raise(db, by->fence, cancel);
@@ -41,33 +41,44 @@ std::vector<std::string> fence_keeper::take_over(database& db, const fences& hel
       if (e.code() != errc::store_busy || !end_stopped_owner(db, by->fence)) throw;
       open = raise(db, by->fence, cancel);
     }
-    raised_[partition] = epoch;
+    raised_[partition] = {by->tag.partition, epoch};
     if (open) left_open.push_back(partition);
   }
   return left_open;
 }
 
-// Whether its former owner was at work. If there is a newer owner, nothing changes, and the batch will find out.
+// Whether its former owner was at work. If there is a newer owner, nothing changes, and the batch will find
+// out.
 bool fence_keeper::raise(database& db, const partition_fence& fence, const std::stop_token& cancel) const {
   const auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(takeover_wait_).count();
   auto tx = db.begin(cancel);
-  const auto found = tx.commit_with(
-      {queries::consume::take_over, {consumer_, fence.partition, fence.epoch, wait_ms}}, "consumer.take_over");
+  const auto found =
+      tx.commit_with({queries::consume::take_over, {consumer_, fence.partition, fence.epoch, wait_ms}},
+                     "consumer.take_over");
   return !found.empty() && found[0][0].integer() != 0;
 }
 
-void fence_keeper::end_work(database& db) noexcept {
-  if (raised_.empty()) return;
+void fence_keeper::release_all(database& db) noexcept {
+  std::vector<std::uint32_t> all;
+  for (const auto& [partition, fence] : raised_) all.push_back(fence.number);
+  release(db, all);
+}
+
+void fence_keeper::release(database& db, std::span<const std::uint32_t> partitions) noexcept {
+  const auto is_meant = [&](const auto& one) {
+    return std::ranges::find(partitions, one.second.number) != partitions.end();
+  };
+  if (std::ranges::none_of(raised_, is_meant)) return;
   try {
     auto tx = db.begin();
-    for (const auto& [partition, epoch] : raised_)
-      tx.post(queries::consume::end_work, {consumer_, partition, epoch});
+    for (const auto& one : raised_)
+      if (is_meant(one)) tx.post(queries::consume::end_work, {consumer_, one.first, one.second.epoch});
     tx.commit("consumer.end_work");
   } catch (const std::exception& e) {
     db.env().log->write(log_level::warning, "end_of_work_not_noted",
                         {{"consumer", consumer_}, {"error", e.what()}});
   }
-  raised_.clear();
+  std::erase_if(raised_, is_meant);
 }
 
 // True if there was one.

@@ -28,12 +28,13 @@ class fence_keeper {
   using fences = std::vector<const delivery*>;
   static fences of(std::span<work* const> messages);
 
-  // Before a batch and outside of its transaction. Costs nothing for fences that were raised earlier. Returns the
-  // partitions whose former owner had not ended its work: it may have died over a message.
+  // Before a batch and outside of its transaction. Costs nothing for fences that were raised earlier. Returns
+  // the partitions whose former owner had not ended its work: it may have died over a message.
   std::vector<std::string> take_over(database& db, const fences& held, const std::stop_token& cancel);
 
-  // The next owners see that nothing was under way.
-  void end_work(database& db) noexcept;
+  // No message of these is under way any more: the next owners need not be careful.
+  void release(database& db, std::span<const std::uint32_t> partitions) noexcept;
+  void release_all(database& db) noexcept;
 
   // The values of queries::consume::read_fences, which comes first in the batch's transaction, and the
   // judgement of its rows. Throws ownership_lost.
@@ -46,7 +47,11 @@ class fence_keeper {
 
   std::string consumer_;
   duration takeover_wait_;
-  std::map<std::string, std::int64_t, std::less<>> raised_;  // partition → epoch
+  struct raised_fence {
+    std::uint32_t number = 0;  // as its subscription knows it
+    std::int64_t epoch = 0;
+  };
+  std::map<std::string, raised_fence, std::less<>> raised_;  // by partition
 };
 
 }  // namespace settle::consume

@@ -24,8 +24,8 @@ class inbox {
   using predicate = std::function<bool(const message&)>;
   std::vector<work*> next_batch(std::size_t most, const predicate& alone);
 
-  // One message to try whether an outage is over: the first that was not tried yet, unless it waits for one of
-  // its key; else the first.
+  // One message to try whether an outage is over: the first that was not tried yet, unless it waits for one
+  // of its key; else the first.
   std::vector<work*> probe();
 
   void finished(std::span<work* const> done);

@@ -1,5 +1,5 @@
-// Something that every message needs is away: the consumer waits, tries one message now and then, and goes on by
-// itself. Pure.
+// Something that every message needs is away: the consumer waits, tries one message now and then, and goes on
+// by itself. Pure.
 #pragma once
 
 #include <cstdint>

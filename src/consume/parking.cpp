@@ -40,16 +40,11 @@ void parking::add(transaction& tx, const entry& what) const {
   const auto& m = what.of.what();
   std::optional<timestamp> failed;
   if (!what.history.empty()) failed = what.history.front().at;
-  parameters row{consumer_,
-                 m.topic,
-                 m.key,
-                 single_of(m, what.dedup),
-                 what.attempts,
-                 what.starts,
-                 value(failed),
-                 to_json(what.history),
-                 what.log,
-                 what.of.content.tag.position};
+  parameters row{consumer_,     m.topic,
+                 m.key,         single_of(m, what.dedup),
+                 what.attempts, what.starts,
+                 value(failed), to_json(what.history),
+                 what.log,      what.of.content.tag.position};
   append_message(row, m);
   tx.post(statement{queries::consume::park_message, std::move(row)});
 }
@@ -116,8 +111,8 @@ std::vector<work*> parking::start(transaction& tx, std::span<work* const> messag
     if (locked[i]) ours.push_back(messages[i]);
   tx.post(queries::consume::start_parked, {ids_of(ours)});
   for (const auto* one : ours)
-    tx.post(queries::consume::set_parked_key, {consumer_, one->what().topic, one->what().key,
-                                               one->parked->single, now + announced_for});
+    tx.post(queries::consume::set_parked_key,
+            {consumer_, one->what().topic, one->what().key, one->parked->single, now + announced_for});
   return ours;
 }
 
@@ -135,9 +130,8 @@ std::vector<bool> parking::take(transaction& tx, std::span<work* const> messages
 void parking::charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history,
                      timestamp next) const {
   const auto& m = of.what();
-  tx.post(queries::consume::charge_parked,
-          {of.parked->id, of.parked->attempts + 1, to_json(history),
-           of.parked->first_failed_at.value_or(history.back().at)});
+  tx.post(queries::consume::charge_parked, {of.parked->id, of.parked->attempts + 1, to_json(history),
+                                            of.parked->first_failed_at.value_or(history.back().at)});
   tx.post(queries::consume::set_parked_key, {consumer_, m.topic, m.key, of.parked->single, next});
 }
 

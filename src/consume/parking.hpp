@@ -1,9 +1,9 @@
-// Messages that have failed alone wait in the consumer's database, and later ones of their keys behind them, so
-// that everybody else goes on. The broker is done with a parked message: the transaction that parked it has
-// claimed it, and whoever retries it takes its row away in the transaction of its effects.
+// Messages that have failed alone wait in the consumer's database, and later ones of their keys behind them,
+// so that everybody else goes on. The broker is done with a parked message: the transaction that parked it
+// has claimed it, and whoever retries it takes its row away in the transaction of its effects.
 //
-// Every retry is announced in a transaction of its own before it runs. A message that was announced and did not
-// end took its process with it: it runs alone from then on, and after three times it is given up.
+// Every retry is announced in a transaction of its own before it runs. A message that was announced and did
+// not end took its process with it: it runs alone from then on, and after three times it is given up.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,8 @@ class parking {
  public:
   explicit parking(std::string consumer) : consumer_(std::move(consumer)) {}
 
-  // Of a batch's messages, in its first exchange: the keys that something waits for, whose rows are locked then.
+  // Of a batch's messages, in its first exchange: the keys that something waits for, whose rows are locked
+  // then.
   parameters keys_wanted(std::span<work* const> messages) const;
 
   // Takes a message in. `log` is the partition it came from, `dedup` its deduplication key.
@@ -45,7 +46,8 @@ class parking {
   };
   void add(transaction& tx, const entry& what) const;
   // Its key waits from now on: until then, or until an operator lets it go on.
-  void hold_key(transaction& tx, const message& m, std::string_view dedup, std::optional<timestamp> until) const;
+  void hold_key(transaction& tx, const message& m, std::string_view dedup,
+                std::optional<timestamp> until) const;
 
   // Up to `most` messages that may be tried now, in order; those that have killed a process come alone.
   std::vector<work> due(transaction& look, std::size_t most, timestamp now) const;
@@ -57,18 +59,19 @@ class parking {
   // Whatever was to wait until after `latest` is due now: a clock was set back.
   void pull(transaction& tx, timestamp now, timestamp latest) const;
 
-  // Announces that these are about to run, and nobody else looks at them for a moment. Those that somebody else
-  // works on are left out of the answer.
+  // Announces that these are about to run, and nobody else looks at them for a moment. Those that somebody
+  // else works on are left out of the answer.
   std::vector<work*> start(transaction& tx, std::span<work* const> messages, timestamp now) const;
 
-  // For each: whether its row was taken away, so that it may run in this transaction. False: somebody else works
-  // on its key, or has run it.
+  // For each: whether its row was taken away, so that it may run in this transaction. False: somebody else
+  // works on its key, or has run it.
   std::vector<bool> take(transaction& tx, std::span<work* const> messages) const;
   // The same without taking it: it may be written to.
   std::vector<bool> lock(transaction& tx, std::span<work* const> messages) const;
 
   // It has failed once more.
-  void charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history, timestamp next) const;
+  void charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history,
+              timestamp next) const;
   void give_up(transaction& tx, const work& of) const;
   void block_key(transaction& tx, const message& key_of) const;
   // They were announced, and did not run.

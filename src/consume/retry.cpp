@@ -38,33 +38,35 @@ bool consumer::engine::retry_parked(const std::stop_token& cancel) {
   if (due.empty()) return false;
   std::vector<work*> all;
   for (auto& one : due) all.push_back(&one);
-  const auto ours = announce(all, cancel);
-  if (ours.empty()) return false;
-  done_.clear();
   try {
-    if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, cancel);
-  } catch (...) {
-    for (const auto* one : ours) unended_.push_back(one->parked->id);  // nobody died over them
+    const auto ours = announce(all, cancel);
+    if (ours.empty()) return false;
     done_.clear();
+    if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, cancel);
+    const auto done = std::exchange(done_, {});
+    std::vector<work*> rest;
+    for (auto* one : ours)
+      if (std::ranges::find(done, one) == done.end()) rest.push_back(one);
+    settle_parked(rest, cancel);
+  } catch (...) {
+    done_.clear();
+    for (const auto& one : due) unended_.push_back(one.parked->id);  // nobody has died over them
     throw;
   }
-  const auto done = std::exchange(done_, {});
-  std::vector<work*> rest;
-  for (auto* one : ours)
-    if (std::ranges::find(done, one) == done.end()) rest.push_back(one);
-  settle_parked(rest, cancel);
   return true;
 }
 
 // What has failed will probably fail again, so it begins alone; where all goes well, ever more go together.
 void consumer::engine::try_parked(batch messages, const std::stop_token& cancel) {
   std::set<consume::key_view> failed;
-  for (std::size_t at = 0; at < messages.size();) {
-    const auto size = std::min(retry_together_, messages.size() - at);
+  const auto needs_all = alone();
+  for (std::size_t at = 0, next = 0; at < messages.size(); at = next) {
     std::vector<work*> chunk;
-    for (auto* one : messages.subspan(at, size))
-      if (one->what().key.empty() || !failed.contains({one->what().topic, one->what().key})) chunk.push_back(one);
-    at += size;
+    for (next = at; next < messages.size() && next - at < retry_together_; ++next) {
+      const auto& m = messages[next]->what();
+      if (next > at && (needs_all(m) || needs_all(messages[at]->what()))) break;
+      if (m.key.empty() || !failed.contains({m.topic, m.key})) chunk.push_back(messages[next]);
+    }
     if (chunk.empty()) continue;
     apply(chunk, cancel);
     retry_together_ = std::min(2 * retry_together_, options_.batch_max);
@@ -111,7 +113,7 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
   }
   parking_.end(tx, not_run);
   tx.commit("consumer.charge");
-  const auto given_up = std::ranges::count_if(charged, [](const work* one) { return one->given_up; });
+  const auto given_up = std::ranges::count_if(charged, [](const work* one) { return one->given_up(); });
   count("", &consumer_counts::dead_letters, given_up);
 }
 

@@ -69,7 +69,8 @@ records read(const verify_input& input) {
   }
   for (auto* db : input.services) {
     const auto parked = db->read().execute(queries::verify::read_parked);
-    for (std::size_t i = 0; i < parked.size(); ++i) all.parked[parked[i][0].text()].insert(parked[i][1].text());
+    for (std::size_t i = 0; i < parked.size(); ++i)
+      all.parked[parked[i][0].text()].insert(parked[i][1].text());
     const auto dead = db->read().execute(queries::verify::read_dead_letters);
     for (std::size_t i = 0; i < dead.size(); ++i)
       if (dead[i][2].integer() != 0) all.dead[dead[i][0].text()].insert(dead[i][1].text());

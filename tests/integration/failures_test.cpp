@@ -1,6 +1,7 @@
 // What a consumer does about failures, on both databases.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <optional>
@@ -42,8 +43,9 @@ struct failures : ::testing::TestWithParam<dialect> {
 
   void open() {
     const environment env{.time = &time, .log = &log, .counters = &counters};
-    db = GetParam() == dialect::postgres ? postgres::open(own->conninfo(), {.env = env})
-                                         : sqlite::open(dir.file("service.db"), {.env = env, .busy_timeout = 500ms});
+    db = GetParam() == dialect::postgres
+             ? postgres::open(own->conninfo(), {.env = env})
+             : sqlite::open(dir.file("service.db"), {.env = env, .busy_timeout = 500ms});
   }
 
   std::string table(const std::string& name) {
@@ -245,6 +247,32 @@ TEST_P(failures, a_permanent_failure_is_a_dead_letter_at_once) {
   EXPECT_EQ(broker.acknowledged.size(), 3u);
 }
 
+// Proves C3, C8
+TEST_P(failures, after_a_permanent_failure_its_key_goes_on_at_once) {
+  for (const auto* id : {"1", "2", "3"}) deliver(id, "a");
+  failing["1"] = failure_class::permanent;
+  auto c = make_consumer();
+  drain(*c);
+  EXPECT_EQ(effects(), (names{"2", "3"}));
+  EXPECT_EQ(count("parked_messages"), 0);
+}
+
+// Proves C3
+TEST_P(failures, a_message_that_no_database_can_hold_is_a_dead_letter) {
+  deliver(std::string("no\xff text"), "a");
+  deliver(std::string("with\0zero", 9), "b");
+  deliver("3", std::string("key\xc3"));
+  deliver("4", "d");
+  broker.messages[3].extensions["odd"] = "\xfe";
+  failing["4"] = failure_class::permanent;
+  deliver("5", "e");
+  auto c = make_consumer();
+  drain(*c);
+  EXPECT_EQ(effects(), names{"5"});
+  EXPECT_EQ(dead_letters(*db).size(), 4u);
+  EXPECT_EQ(broker.acknowledged.size(), 5u);
+}
+
 // Proves C3
 TEST_P(failures, a_transient_failure_is_tried_again_until_it_is_too_old) {
   deliver("1", "a");
@@ -392,7 +420,7 @@ TEST_P(failures, a_handler_that_takes_too_long_is_stopped_and_charged) {
   EXPECT_EQ(count("parked_messages"), 1);
 }
 
-// Proves C10
+// Proves C3
 TEST_P(failures, many_failing_messages_cost_as_many_retries_and_no_others) {
   for (int i = 0; i < 200; ++i) {
     deliver(std::to_string(i), std::to_string(i));
@@ -534,6 +562,86 @@ TEST_P(failures, a_replay_for_another_consumer_is_skipped_and_counted) {
   EXPECT_EQ(effects(), names{"1"});
   EXPECT_EQ(c->counts().others_replays, 1);
   EXPECT_EQ(broker.acknowledged.size(), 2u);
+}
+
+// Two of one key, of which the first fails for a while; one that never works; and a good one. They are
+// delivered again from the beginning after the failure, or the kill.
+struct failing_world {
+  failing_world(const std::function<std::unique_ptr<database>(const environment&)>& open,
+                fault_points* faults, duration later, std::int64_t epoch) {
+    time.advance(later);
+    db = open({.time = &time, .log = &log, .counters = &counters, .faults = faults});
+    for (const auto& [id, key] : {std::pair{"1", "a"}, {"2", "a"}, {"3", "b"}, {"4", "c"}}) {
+      auto& m = broker.messages.emplace_back();
+      m.id = id;
+      m.topic = "things";
+      m.type = "thing.done";
+      m.key = key;
+    }
+    broker.fence = {"things/0", epoch};
+    worker = std::make_unique<consumer>(*db, broker, failures::plain());
+    worker->on("things", "thing.done",
+               [this, healed = time.now() - later + 300ms](const message& m, transaction& tx) {
+                 tx.execute("insert into things_done (what) values ($1)", {m.id});
+                 if (m.id == "1" && time.now() < healed) throw std::runtime_error("not yet");
+                 if (m.id == "3") throw handler_failed(failure_class::permanent, "never");
+               });
+  }
+
+  void finish() {
+    for (int i = 0; i < 16; ++i) {
+      failures::drain(*worker);
+      time.advance(i < 8 ? 100ms : 5s);
+    }
+    worker->leave();
+  }
+
+  testing::manual_time time;
+  test::quiet_log log;
+  metrics counters;
+  std::unique_ptr<database> db;
+  test::list_broker broker;
+  std::unique_ptr<consumer> worker;
+};
+
+// Proves C1, C3, C8, D1, V3
+TEST_P(failures, survive_a_failure_and_a_kill_at_every_fault_point) {
+  const auto open_with = [&](const environment& env) {
+    return GetParam() == dialect::postgres ? postgres::open(own->conninfo(), {.env = env})
+                                           : sqlite::open(dir.file("service.db"), {.env = env});
+  };
+  const auto explored = testing::explore({
+      .prepare =
+          [&] {
+            auto tx = db->begin();
+            for (const auto* name :
+                 {"processed_events", "processed_batches", "consumer_fences", "settled_logs",
+                  "parked_messages", "parked_keys", "dlq_events", "outbox"})
+              tx.execute("delete from " + table(name));
+            tx.execute("delete from things_done");
+            tx.commit();
+            db.reset();  // with its threads: a fork takes none along
+          },
+      .run = [&](fault_points& faults) { failing_world(open_with, &faults, 0s, 1).finish(); },
+      .recover = [&] { failing_world(open_with, nullptr, 1h, 2).finish(); },
+      .check =
+          [&](const std::string& where) {
+            open();
+            auto done = effects();
+            EXPECT_LT(std::ranges::find(done, "1"), std::ranges::find(done, "2")) << where;
+            std::ranges::sort(done);
+            EXPECT_EQ(done, (names{"1", "2", "4"})) << where;
+            const auto letters = dead_letters(*db);
+            ASSERT_EQ(letters.size(), 1u) << where;
+            EXPECT_EQ(letters[0].what.id, "3") << where;
+            EXPECT_EQ(count("outbox"), 1) << where << ": the announcement";
+            EXPECT_EQ(count("parked_messages") + count("parked_keys"), 0) << where;
+          },
+  });
+  for (const auto* effect : {"consumer.take_over", "consumer.handler", "consumer.commit", "consumer.announce",
+                             "consumer.charge", "consumer.acknowledge", "consumer.end_work", "outbox.insert"})
+    for (const auto* side : {".before", ".after"})
+      EXPECT_GT(std::ranges::count(explored.points, std::string(effect) + side), 0) << effect << side;
 }
 
 INSTANTIATE_TEST_SUITE_P(databases, failures, ::testing::Values(dialect::sqlite, dialect::postgres),

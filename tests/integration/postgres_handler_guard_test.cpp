@@ -72,9 +72,10 @@ class postgres_handler_guard : public ::testing::Test {
   // The effects that are there, which are also the claims.
   void expect_left(const std::string& ids, const std::string& how) const {
     EXPECT_EQ(own->run("select string_agg(what, ' ' order by what) from shipped"), ids) << how;
-    EXPECT_EQ(own->run("select string_agg(message_id, ' ' order by message_id) from settle.processed_events p "
-                       "where not exists (select from settle.parked_messages w where w.message_id = p.message_id)"),
-              ids)
+    EXPECT_EQ(
+        own->run("select string_agg(message_id, ' ' order by message_id) from settle.processed_events p "
+                 "where not exists (select from settle.parked_messages w where w.message_id = p.message_id)"),
+        ids)
         << how;
   }
 
