@@ -97,50 +97,56 @@ TEST_P(addressed_replay, runs_once_at_the_one_that_failed_long_after_all_records
   EXPECT_EQ(world->consumer().counts().replays, 6);
   EXPECT_EQ(count(*billing_db, "charges"), 10) << "nobody else is touched";
   EXPECT_EQ(billing->counts().others_replays, 6);
-  EXPECT_EQ(replay_all().counts.sent, 0);
-  const auto report = world->verify();
-  EXPECT_TRUE(report.clean());
-  EXPECT_EQ(report.given_up, 0);
-  EXPECT_EQ(report.applied, 10);
+  EXPECT_EQ(replay_all().counts.sent, 0) << "there is nothing left to replay";
 }
 
 // Proves D3
 TEST_P(addressed_replay, of_what_still_fails_stops_and_leaves_the_letters_as_they_were) {
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 12; ++i) {
     world->failing.insert(test::order_name(i));
     world->place(i);
   }
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 200 && world->consumer().counts().dead_letters < 12; ++i) {
     drain();
     world->time().advance(1s);
   }
-  ASSERT_EQ(world->consumer().counts().dead_letters, 30);
+  ASSERT_EQ(world->consumer().counts().dead_letters, 12);
   const auto outcome = replay_all();
   EXPECT_EQ(outcome.end, replay_end::too_many_failures);
   EXPECT_EQ(outcome.counts.sent, 1) << "the first batch is one letter";
-  EXPECT_EQ(dead_letters(world->warehouse(), {.status = dead_letter_status::fresh}).size(), 30u);
+  EXPECT_EQ(dead_letters(world->warehouse(), {.status = dead_letter_status::fresh}).size(), 12u);
 }
 
 // Proves C10
 TEST_P(addressed_replay, is_how_an_operator_allows_what_came_back_after_its_records_had_expired) {
+  const auto forgetful = [&] { return world->make_consumer({.name = "hurried", .dedup_keep = 1h}); };
+  const auto run = [&](consumer& c) {
+    while (world->relay().run_once() || replays->run_once() || c.run_once()) {
+    }
+  };
+  auto first = forgetful();
+  run(*first);
   for (int i = 0; i < 5; ++i) world->place(i);
-  drain();
-  pass_two_days();
+  run(*first);
+  for (int i = 0; i < 6; ++i) {
+    world->time().advance(30min);
+    run(*first);
+  }
+  first->leave();
   {
-    auto tx = world->broker_file().begin();  // the group begins anew
-    tx.execute(
-        "update settle_shares set position = 0, owner = null, epoch = epoch + 1 where scope like "
-        "'group/%/warehouse'");
+    auto tx = world->broker_file().begin();  // the group is set back to the beginning
+    tx.execute("update settle_shares set position = 0 where scope like 'group/%/hurried'");
     tx.commit();
   }
-  world->time().advance(1min);
-  for (int i = 0; i < 5; ++i) drain();
-  EXPECT_EQ(count(world->warehouse(), "shipments"), 5) << "nothing runs again";
-  const auto letters = dead_letters(world->warehouse(), {.reason = dead_letter_reason::beyond_dedup_horizon});
+  auto again = forgetful();
+  run(*again);
+  EXPECT_EQ(again->counts().applied, 0) << "nothing runs again";
+  const dead_letter_filter late{.consumer = "hurried", .reason = dead_letter_reason::beyond_dedup_horizon};
+  const auto letters = dead_letters(world->warehouse(), late);
   ASSERT_EQ(letters.size(), 5u) << "and everything is to be seen";
   const auto allowed = replay(world->warehouse(), {.ids = {letters[1].id, letters[2].id}}, {.poll = 1ms}, {},
                               [&](const auto&) {
-                                drain();
+                                run(*again);
                                 world->time().advance(10ms);
                               });
   EXPECT_EQ(allowed.counts.ran, 2);
