@@ -86,6 +86,7 @@ class consumer::engine {
     std::vector<std::string> made;
   };
   dedup_keys dedup_keys_of(batch messages) const;
+  std::string_view address_of(const message& m) const;
   std::optional<failure> find_unfit(batch messages) const;
   std::vector<bool> look_for_records(batch messages);
   void take_over(batch messages, const std::stop_token& cancel);
