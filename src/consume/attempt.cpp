@@ -150,7 +150,7 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
 // Fences, claims, parked keys and horizons in one exchange. The fences come first: whoever takes a partition
 // over waits for this batch there. Horizons come last: a record that went before its claim has moved them.
 consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) {
-  plan made{{}, dedup_keys_of(messages), {}};
+  plan made{{}, dedup_keys_of(messages)};
   const std::span<const std::string_view> keys = made.keys.all;
   std::vector<std::size_t>
       order;  // that of the keys, so that two nodes with the same messages cannot deadlock
@@ -215,7 +215,13 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
     else if (careful > 0)
       what = verdict::cautious;
     if (what == verdict::cautious) --careful;
-    if ((what == verdict::charge || what == verdict::cautious) && !m.key.empty()) waiting.emplace(m.topic, m.key);
+    bool holds_key = what == verdict::cautious;
+    if (what == verdict::charge) {
+      const auto judged = consume::judge(options_, one.charge->why, 1, one.charge->at, env().now());
+      of.judgements.emplace(index[n], judged);
+      holds_key = !lets_key_go_on(judged);  // else nobody would ever come back for those behind it
+    }
+    if (holds_key && !m.key.empty()) waiting.emplace(m.topic, m.key);
   }
   retention_.note(tx, fresh);
 }
@@ -314,7 +320,10 @@ void consumer::engine::write_down(transaction& tx, batch messages, const plan& o
         if (one.parked) ran.push_back(&one);
         break;
       case verdict::charge:
-        write_charge(tx, one, of.keys.all[i]);
+        if (const auto judged = of.judgements.find(i); judged != of.judgements.end())
+          write_charge(tx, one, of.keys.all[i], judged->second);
+        else
+          replay_failed(tx, m, *one.charge);
         break;
       case verdict::behind:
         parking_.add(tx, {one, partition, of.keys.all[i]});

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/pause.hpp"
+#include "consume/charge.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
@@ -67,7 +68,8 @@ class consumer::engine {
   failed_attempt describe(const std::exception& thrown, const message& m) const;
   duration jittered(duration wait) const;
   dead_letter letter_of(const work& of, dead_letter_reason why) const;
-  void write_charge(transaction& tx, work& of, std::string_view dedup);
+  bool lets_key_go_on(const consume::judgement& of) const;
+  void write_charge(transaction& tx, work& of, std::string_view dedup, const consume::judgement& verdict);
   void write_parked_charge(transaction& tx, work& of);
 
   // retry.cpp: parked messages.
@@ -106,7 +108,8 @@ class consumer::engine {
   struct plan {
     std::vector<verdict> what;
     dedup_keys keys;
-    std::map<std::size_t, dead_letter> letters;  // of the replays
+    std::map<std::size_t, dead_letter> letters = {};            // of the replays
+    std::map<std::size_t, consume::judgement> judgements = {};  // of the charged ones, judged once
   };
   plan claim(transaction& tx, batch messages);
   std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,

@@ -126,15 +126,15 @@ dead_letter consumer::engine::letter_of(const work& of, dead_letter_reason why) 
   return made;
 }
 
+bool consumer::engine::lets_key_go_on(const consume::judgement& of) const {
+  return of.give_up && options_.on_exhausted == on_exhausted::continue_key;
+}
+
 // Of a message that came from the broker.
-void consumer::engine::write_charge(transaction& tx, work& of, std::string_view dedup) {
+void consumer::engine::write_charge(transaction& tx, work& of, std::string_view dedup,
+                                    const consume::judgement& verdict) {
   const auto& m = of.what();
   if (zoo::has(zoo::bug::claim_outside_rolled_back_part)) return;
-  if (!address_of(m).empty()) {
-    replay_failed(tx, m, *of.charge);
-    return;
-  }
-  const auto verdict = consume::judge(options_, of.charge->why, 1, of.charge->at, env().now());
   of.given_up = verdict.give_up.has_value();
   if (verdict.give_up) {
     const auto letter = letter_of(of, *verdict.give_up);

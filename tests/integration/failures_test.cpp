@@ -245,6 +245,16 @@ TEST_P(failures, a_permanent_failure_is_a_dead_letter_at_once) {
   EXPECT_EQ(broker.acknowledged.size(), 3u);
 }
 
+// Proves C3, C8
+TEST_P(failures, a_message_that_is_given_up_at_once_lets_its_key_go_on_in_the_same_batch) {
+  for (const auto* id : {"1", "2", "3"}) deliver(id, "a");
+  failing["1"] = failure_class::permanent;
+  auto c = make_consumer();
+  drain_for(*c, 5s);
+  EXPECT_EQ(effects(), (names{"2", "3"}));
+  EXPECT_EQ(count("parked_messages"), 0);
+}
+
 // Proves C3
 TEST_P(failures, a_transient_failure_is_tried_again_until_it_is_too_old) {
   deliver("1", "a");
