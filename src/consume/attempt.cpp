@@ -63,6 +63,15 @@ consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) con
   return keys;
 }
 
+// The consumer that a replay is for; empty: the message is none.
+std::string_view consumer::engine::address_of(const message& m) const {
+  const auto said = replay_address(m);
+  const bool ours = said == options_.name;
+  if (zoo::has(zoo::bug::replay_to_all_groups) && !ours) return {};
+  if (zoo::has(zoo::bug::expiry_before_replay) && ours) return {};
+  return said;
+}
+
 std::optional<consumer::engine::failure> consumer::engine::attempt(batch messages,
                                                                    const std::stop_token& cancel) {
   if (auto unfit = find_unfit(messages)) return unfit;
@@ -106,7 +115,7 @@ std::optional<consumer::engine::failure> consumer::engine::find_unfit(batch mess
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& one = *messages[i];
     const auto& m = one.what();
-    if (one.charge || one.parked || !replay_address(m).empty() || handlers_.of(m) == nullptr) continue;
+    if (one.charge || one.parked || !address_of(m).empty() || handlers_.of(m) == nullptr) continue;
     if ((own_id ? m.id : m.key).empty())
       return failure{
           i, describe(error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic), m)};
@@ -160,13 +169,13 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
 // Fences, claims, parked keys and horizons in one exchange. The fences come first: whoever takes a partition
 // over waits for this batch there. Horizons come last: a record that went before its claim has moved them.
 consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) {
-  plan made{{}, dedup_keys_of(messages), {}};
+  plan made{{}, dedup_keys_of(messages)};
   const std::span<const std::string_view> keys = made.keys.all;
   std::vector<std::size_t>
       order;  // that of the keys, so that two nodes with the same messages cannot deadlock
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& m = messages[i]->what();
-    if (handlers_.of(m) != nullptr && replay_address(m).empty()) order.push_back(i);
+    if (handlers_.of(m) != nullptr && address_of(m).empty()) order.push_back(i);
   }
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
   const auto claims = claims_of(messages, keys, order);
@@ -217,7 +226,8 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
     auto& careful = cautious[one.content.fence.partition];
     if (beyond[n])
       what = verdict::beyond_horizon;
-    else if (!m.key.empty() && waiting.contains({m.topic, m.key}))
+    else if (!m.key.empty() && waiting.contains({m.topic, m.key}) &&
+             !zoo::has(zoo::bug::overtaking_a_parked_key))
       what = verdict::behind;
     else if (one.charge) {
       what = verdict::charge;
@@ -237,7 +247,7 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
 void consumer::engine::take_replays(transaction& tx, batch messages, plan& of) const {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& m = messages[i]->what();
-    const auto to = replay_address(m);
+    const auto to = address_of(m);
     if (to.empty()) continue;
     if (to != options_.name) {
       of.what[i] = verdict::others_replay;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/pause.hpp"
+#include "consume/charge.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
@@ -86,6 +87,7 @@ class consumer::engine {
     std::vector<std::string> made;
   };
   dedup_keys dedup_keys_of(batch messages) const;
+  std::string_view address_of(const message& m) const;
   std::optional<failure> find_unfit(batch messages) const;
   consume::inbox::predicate alone() const;
   std::vector<bool> look_for_records(batch messages);
@@ -106,7 +108,7 @@ class consumer::engine {
   struct plan {
     std::vector<verdict> what;
     dedup_keys keys;
-    std::map<std::size_t, dead_letter> letters;  // of the replays
+    std::map<std::size_t, dead_letter> letters = {};  // of the replays
   };
   plan claim(transaction& tx, batch messages);
   std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,

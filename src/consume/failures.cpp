@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/zoo.hpp"
 #include "consume/charge.hpp"
 #include "consume/engine.hpp"
 #include "settle/metrics.hpp"
@@ -52,7 +53,9 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
 failed_attempt consumer::engine::describe(const std::exception& thrown, const message& m) const {
   std::optional<failure_class> why;
   if (options_.classify) why = options_.classify(thrown, m);
-  return {env().now(), why ? *why : class_of(thrown), storable_text(thrown.what(), error_bytes_max)};
+  if (!why) why = class_of(thrown);
+  if (zoo::has(zoo::bug::charge_for_an_outage) && why == failure_class::outage) why = failure_class::poison;
+  return {env().now(), *why, storable_text(thrown.what(), error_bytes_max)};
 }
 
 // The charge is written with the next transaction; if the process ends before, the message is simply tried
@@ -130,6 +133,7 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
     replay_failed(tx, m, *of.charge);
     return;
   }
+  if (zoo::has(zoo::bug::claim_outside_rolled_back_part)) return;
   if (of.given_up()) {
     const auto letter = letter_of(of, *of.judged->give_up);
     write_dead_letter(tx, letter);
