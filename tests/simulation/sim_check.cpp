@@ -79,7 +79,7 @@ class checker {
   // Nobody waits any more, and what was given up was given up for a reason of its own.
   void check_failures(database& db) {
     const auto waiting = db.read().execute("select count(*) from settle_parked_keys")[0][0].integer();
-    if (waiting != 0) result_.problems.push_back(fmt::format("{} keys wait for nothing", waiting));
+    if (waiting != 0) result_.problems.push_back(fmt::format("{} keys are still held", waiting));
     for (const auto& one : dead_letters(db, {}, 10'000)) {
       ++result_.dead_letters;
       if (one.status != dead_letter_status::replayed &&
