@@ -12,7 +12,8 @@ namespace settle::cli {
 // Documented in `settle --help`; scripts rely on them.
 enum exit_code : int {
   exit_ok = 0,
-  exit_found = 1,    // verify found something lost, doubled, invented or reordered; doctor a problem
+  exit_found =
+      1,  // verify found something lost, doubled, invented or reordered; doctor a problem; a replay stopped
   exit_invalid = 2,  // usage or input: the same call will fail again
   exit_retry = 3,    // store unavailable or busy: the same call may succeed later
 };

@@ -19,6 +19,7 @@ constexpr const char* examples_and_codes = R"(Examples:
   settle tail orders --follow    watch a topic
   settle status                  is anything stuck?
   settle doctor                  what is wrong with the database, and how to fix it
+  settle dlq list                what consumers have given up; settle dlq replay sends it again
   settle verify --service orders.db --service warehouse.db --broker broker.db
   settle status --database postgresql://shop@db.internal/shop
 
@@ -26,7 +27,8 @@ Options above may stand before or after the command; `settle COMMAND --help` sho
 
 Exit codes:
   0  done
-  1  verify found something lost, doubled, invented (ghost) or reordered; doctor found a problem
+  1  verify found something lost, doubled, invented (ghost) or reordered; doctor found a problem;
+     dlq replay stopped before the end
   2  usage or invalid input; the same call will fail again
   3  a store is unavailable or busy; try again
 

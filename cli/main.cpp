@@ -78,6 +78,7 @@ int parse_and_run(int argc, char** argv) {
   program.fallthrough();
   program.require_subcommand(1);
   add_backup(program, shared);
+  add_dlq(program, shared);
   add_doctor(program, shared);
   add_migrate(program, shared);
   add_outbox(program, shared);

@@ -18,7 +18,10 @@ json::object service_object(const service_status& of) {
                        {"last_error", safe_json_text(one.last_error)}});
   json::array consumers;
   for (const auto& one : of.consumers)
-    consumers.push_back({{"consumer", safe_json_text(one.consumer)}, {"dedup_records", one.records}});
+    consumers.push_back({{"consumer", safe_json_text(one.consumer)},
+                         {"dedup_records", one.records},
+                         {"parked", one.parked},
+                         {"dead_letters", one.dead_letters}});
   json::value oldest;
   if (of.oldest_pending_age) oldest = std::chrono::duration<double>(*of.oldest_pending_age).count();
   json::value published;

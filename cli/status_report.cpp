@@ -72,6 +72,29 @@ std::vector<blocked_share> blocked_of(transaction& tx,
 
 }  // namespace
 
+namespace {
+
+std::vector<consumer_status> read_consumers(transaction& tx) {
+  std::map<std::string, consumer_status> all;
+  const auto records = tx.execute(queries::cli::count_dedup_records);
+  for (std::size_t i = 0; i < records.size(); ++i)
+    all[records[i][0].text()].records = records[i][1].integer();
+  const auto waiting = tx.execute(queries::cli::count_waiting);
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    auto& one = all[waiting[i][0].text()];
+    one.parked = waiting[i][1].integer();
+    one.dead_letters = waiting[i][2].integer();
+  }
+  std::vector<consumer_status> list;
+  for (auto& [name, one] : all) {
+    one.consumer = name;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+}  // namespace
+
 service_status read_service_status(database& service) {
   auto tx = service.read();
   const auto now = service.env().now();
@@ -99,9 +122,7 @@ service_status read_service_status(database& service) {
   const auto relays = tx.execute(queries::cli::count_relays, {now});
   status.relays_alive = relays[0][0].integer();
   status.shares_owned = relays[0][1].integer();
-  const auto records = tx.execute(queries::cli::count_dedup_records);
-  for (std::size_t i = 0; i < records.size(); ++i)
-    status.consumers.push_back({records[i][0].text(), records[i][1].integer()});
+  status.consumers = read_consumers(tx);
   return status;
 }
 

@@ -17,9 +17,11 @@ struct blocked_share {
   std::string last_error;
 };
 
-struct dedup_count {
+struct consumer_status {
   std::string consumer;
-  std::int64_t records = 0;
+  std::int64_t records = 0;       // of deduplication
+  std::int64_t parked = 0;        // messages that wait for another try, or behind one
+  std::int64_t dead_letters = 0;  // not replayed yet
 };
 
 struct service_status {
@@ -35,7 +37,7 @@ struct service_status {
   std::vector<blocked_share> blocked;
   std::int64_t relays_alive = 0;
   std::int64_t shares_owned = 0;
-  std::vector<dedup_count> consumers;
+  std::vector<consumer_status> consumers;
 };
 
 struct topic_status {

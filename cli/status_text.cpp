@@ -25,9 +25,11 @@ std::string service_text(const service_status& of) {
     out += fmt::format(", owning {} of the {} shares of keys", of.shares_owned, outbox::share_count);
   out += '\n';
   if (!of.consumers.empty()) {
-    rows lines{{"consumer", "dedup records"}};
-    for (const auto& one : of.consumers) lines.push_back({for_terminal(one.consumer), grouped(one.records)});
-    out += '\n' + table({align::left, align::right}, lines, 2);
+    rows lines{{"consumer", "dedup records", "parked", "dead letters"}};
+    for (const auto& one : of.consumers)
+      lines.push_back(
+          {for_terminal(one.consumer), grouped(one.records), grouped(one.parked), grouped(one.dead_letters)});
+    out += '\n' + table({align::left, align::right, align::right, align::right}, lines, 2);
   }
   return out;
 }
@@ -62,6 +64,10 @@ std::string attention_text(const service_status& service, const broker_status& b
     out += fmt::format("! {} given up because the broker rejects {}: see `settle outbox failed`\n",
                        service.failed == 1 ? "1 event was" : grouped(service.failed) + " events were",
                        service.failed == 1 ? "it" : "them");
+  for (const auto& one : service.consumers)
+    if (one.dead_letters > 0)
+      out += fmt::format("! {} has {}: see `settle dlq list --consumer {}`\n", for_terminal(one.consumer),
+                         counted(one.dead_letters, "dead letter"), for_terminal(one.consumer));
   if (service.pending > 0 && service.relays_alive == 0)
     out += fmt::format("! {}, but no relay is alive: run `settle relay`\n",
                        counted(service.pending, "pending event"));

@@ -62,7 +62,8 @@ std::string numbers_text(const verify_report& of) {
       {"expected", grouped(of.expected), "effects: causes times the consumers of their topic"},
       {"applied", grouped(of.applied),
        of.from_records ? "recorded by their consumers" : "effects that happened"},
-      {"pending", grouped(of.pending), "still on their way"},
+      {"pending", grouped(of.pending), "still on their way, or waiting for another try"},
+      {"given up", grouped(of.given_up), "dead letters: see `settle dlq list`"},
       {"lost", grouped(of.lost), "neither applied nor on their way"},
       {"doubled", grouped(of.doubled), "applied more than once"},
       {"ghosts", grouped(of.ghosts), "applied, but never committed"},
@@ -88,6 +89,8 @@ std::string verdict(const verify_report& of) {
     return "CLEAN as far as outbox, broker and deduplication records tell; there is no effect log.";
   if (of.pending > 0)
     return "CLEAN so far: nothing lost, nothing doubled; some effects are still on their way.";
+  if (of.given_up > 0)
+    return "CLEAN: nothing lost, nothing doubled; what was given up waits as dead letters.";
   return "CLEAN: nothing lost, nothing doubled, nothing invented, order kept.";
 }
 
@@ -98,6 +101,7 @@ std::string last_line(const verify_report& of) {
   if (of.ghosts > 0) line += fmt::format(", {}", counted(of.ghosts, "ghost"));
   if (of.reordered > 0) line += fmt::format(", {} reordered", grouped(of.reordered));
   if (of.pending > 0) line += fmt::format(", {} pending", grouped(of.pending));
+  if (of.given_up > 0) line += fmt::format(", {} given up", grouped(of.given_up));
   return line;
 }
 
@@ -123,6 +127,7 @@ std::string report_json(const verify_report& of) {
                                       {"expected", of.expected},
                                       {"applied", of.applied},
                                       {"pending", of.pending},
+                                      {"given_up", of.given_up},
                                       {"lost", of.lost},
                                       {"doubled", of.doubled},
                                       {"ghosts", of.ghosts},

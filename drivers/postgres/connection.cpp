@@ -18,8 +18,10 @@ namespace {
 // left to the server: an administrator who set default_transaction_read_only meant it.
 constexpr query begin_writing{"begin_write", "", "begin isolation level read committed"};
 constexpr query begin_reading{"begin_read", "", "begin isolation level repeatable read read only"};
-constexpr query commit_all{"commit", "", "commit"};
-constexpr query roll_back{"rollback", "", "rollback"};
+// These are never prepared: EXECUTE runs whatever has a name, and nothing sees from its text that it would
+// end the transaction.
+constexpr std::string_view commit_all = "commit";
+constexpr std::string_view roll_back = "rollback";
 
 // The first statement of a session. $1 is the lock_timeout in milliseconds, or null to leave it alone. The
 // timeline is that of the next write; the control file may lag behind a promotion.
@@ -102,17 +104,39 @@ limit postgres_connection::statement_limit() const {
   return {steady::now() + with_.statement_timeout, cancel_};
 }
 
-// Refuses what would end the transaction, and anything in a transaction that has ended or failed: after a
-// silent rollback it would commit alone.
-void postgres_connection::check_allowed(std::string_view sql) const {
+// Refuses anything in a transaction that has ended or failed: after a silent rollback it would commit alone.
+void postgres_connection::check_usable(bool to_savepoint) const {
   if (cancel_.stop_requested()) throw error(errc::cancelled, "stopped inside a transaction");
   if (!conn_) throw error(errc::transaction_lost, "the connection was lost earlier in this transaction");
   const bool failed_before = pipeline_->empty() && PQtransactionStatus(conn_.get()) == PQTRANS_INERROR;
-  if (failed_before && !returns_to_savepoint(sql))
+  if (failed_before && !to_savepoint)
     throw error(errc::transaction_lost,
                 "an earlier statement has failed, and PostgreSQL takes nothing more in this transaction");
-  if (controls_transaction(sql))
+}
+
+// The same, and what would end the transaction, or undo or forbid what others do in it.
+void postgres_connection::check_allowed(std::string_view sql) {
+  check_usable(returns_to_savepoint(sql));
+  if (controls_transaction(sql) || (phase_ == phase::begun && sets_transaction(sql)))
     throw error(errc::transaction_control, fmt::format("'{}' is not for statements to say", sql));
+  if (const auto step = savepoint_step_of(sql)) savepoints_.apply(*step);
+}
+
+// The same for who wants to go on or to commit, and has not seen the error. If the store was to blame, it
+// still is: not to be charged to whoever has ignored it.
+void postgres_connection::check_unspoiled() const {
+  const bool spoiled = !conn_ || (pipeline_->empty() && PQtransactionStatus(conn_.get()) == PQTRANS_INERROR);
+  if (spoiled && trouble_)
+    throw error(*trouble_,
+                fmt::format("a statement on {} failed earlier in this transaction, and its error was "
+                            "ignored; nothing was committed",
+                            to_.name));
+  check_usable();
+}
+
+void postgres_connection::end_part() {
+  check_unspoiled();
+  savepoints_.end_part();
 }
 
 void postgres_connection::queue(const query& text, std::span<const value> values) {
@@ -150,7 +174,14 @@ void postgres_connection::settle_exchange(const outcome& of) {
 void postgres_connection::finish(const limit& within) {
   const auto of = round_trip(conn_.get(), *pipeline_, within);
   settle_exchange(of);
-  check_statements(of, *pipeline_, to_.name);
+  try {
+    check_statements(of, *pipeline_, to_.name);
+  } catch (const error& e) {
+    trouble_ = e.retryable() ? std::optional(e.code()) : std::nullopt;
+    savepoints_.forget_unconfirmed();
+    throw;
+  }
+  savepoints_.confirm();
   const auto status = PQtransactionStatus(conn_.get());
   if (status == PQTRANS_INTRANS) return;
   close_now(conn_);
@@ -208,7 +239,8 @@ std::vector<std::int64_t> postgres_connection::execute_many(const query& text,
 }
 
 std::vector<result> postgres_connection::execute_all(std::span<const repeated> all) {
-  for (const auto& [text, rows] : all) check_allowed(text.postgres);
+  for (const auto& [text, rows] : all)
+    if (!rows.empty()) check_allowed(text.postgres);
   begin_if_wanted();
   std::vector<result> results;
   auto first = pipeline_->size();  // after BEGIN, and what was posted
@@ -248,6 +280,8 @@ void postgres_connection::execute_script(std::string_view sql) {
 
 void postgres_connection::end_transaction() noexcept {
   phase_ = phase::none;
+  savepoints_.clear();
+  trouble_.reset();
   reading_ = false;
   wake_ = false;
   cancel_ = {};
@@ -263,7 +297,7 @@ void postgres_connection::check_line() {
 
 void postgres_connection::finish_commit() {
   check_line();
-  queue(commit_all, {});
+  pipeline_->run(commit_all, {});
   const clear_at_end guard{*pipeline_};
   // Once it is under way nobody may stop it: whoever waits learns how it ended.
   const auto of = round_trip(conn_.get(), *pipeline_, {steady::now() + with_.statement_timeout, {}});
@@ -279,7 +313,7 @@ result postgres_connection::execute_last(const query& text, std::span<const valu
   phase_ = phase::begun;
   queue(text, values);
   const auto place = pipeline_->size() - 1;
-  if (!alone) queue(commit_all, {});
+  if (!alone) pipeline_->run(commit_all, {});
   const clear_at_end guard{*pipeline_};
   const auto of = round_trip(conn_.get(), *pipeline_, statement_limit());
   settle_exchange(of);
@@ -293,7 +327,7 @@ result postgres_connection::execute_last(const query& text, std::span<const valu
 }
 
 void postgres_connection::commit() {
-  check_allowed({});
+  check_unspoiled();
   if (phase_ == phase::begun) finish_commit();
   wake_and_end();
 }
@@ -315,7 +349,7 @@ void postgres_connection::rollback() noexcept {
       pipeline_->clear();
     }
     if (!conn_ || PQtransactionStatus(conn_.get()) == PQTRANS_IDLE) return;
-    queue(roll_back, {});
+    pipeline_->run(roll_back, {});
     settle_exchange(round_trip(conn_.get(), *pipeline_, soon));
     pipeline_->clear();
   } catch (...) {

@@ -15,7 +15,9 @@
 #include "postgres/exchange.hpp"
 #include "postgres/session.hpp"
 #include "settle/database.hpp"
+#include "settle/error.hpp"
 #include "settle/postgres.hpp"
+#include "sql/savepoints.hpp"
 
 namespace settle::inline v0::postgres {
 
@@ -38,6 +40,7 @@ class postgres_connection final : public connection {
   std::vector<result> execute_all(std::span<const repeated> all) override;
   void execute_script(std::string_view sql) override;
   void post(const query& text, std::span<const value> values) override;
+  void end_part() override;
   void wake_on_commit() noexcept override { wake_ = true; }
   std::optional<cluster_identity> identity() const override { return identity_; }
   bool reusable() noexcept override;
@@ -47,7 +50,9 @@ class postgres_connection final : public connection {
 
   void set_up(const limit& within);
   bool read_identity(std::string_view sql, const limit& within);
-  void check_allowed(std::string_view sql) const;
+  void check_usable(bool to_savepoint = false) const;
+  void check_unspoiled() const;
+  void check_allowed(std::string_view sql);
   void begin_if_wanted();
   void queue(const query& text, std::span<const value> values);
   result run_queued();
@@ -71,6 +76,8 @@ class postgres_connection final : public connection {
   std::optional<cluster_identity> identity_;
   std::stop_token cancel_;
   phase phase_ = phase::none;
+  sql::savepoints savepoints_;
+  std::optional<errc> trouble_;  // of the store, in this transaction
   bool reading_ = false;
   bool standby_ = false;
   bool wake_ = false;

@@ -67,6 +67,13 @@ outcome round_trip(PGconn* conn, pipeline& queued, const limit& within) {
 void check_statements(const outcome& of, const pipeline& done, std::string_view database) {
   const auto* failure = first_failure(done);
   if (failure != nullptr) throw as_error(of, *failure, database);
+  for (const auto& step : done.steps())
+    if (step.copies())
+      throw error(
+          errc::statement_failed,
+          fmt::format("{} copies from or to the client, and the statements of a pipeline have no place "
+                      "for the data; the connection is closed",
+                      describe(step)));
   if (of.how != ending::complete) throw no_answer(of, done, database);
 }
 

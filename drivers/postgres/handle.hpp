@@ -33,4 +33,9 @@ inline bool failed(const PGresult* answer) {
   return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE;
 }
 
+inline bool is_copy(const PGresult* answer) {
+  const auto status = PQresultStatus(answer);
+  return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
 }  // namespace settle::inline v0::postgres

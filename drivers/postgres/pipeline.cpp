@@ -64,7 +64,9 @@ bool pipeline::take_answers() {
       answer.reset(PQgetResult(conn_));  // lets libpq see that nothing more is queued
       return true;
     } else {
+      copying_ = is_copy(answer.get());
       keep(std::move(answer));
+      if (copying_) return true;  // libpq would say the same for ever
     }
   }
   return false;
@@ -88,7 +90,7 @@ ending pipeline::collect(const limit& within) {
   ended_ = true;
   while (true) {
     const int unsent = PQflush(conn_);
-    if (unsent >= 0 && take_answers()) return ending::complete;
+    if (unsent >= 0 && take_answers()) return copying_ ? ending::lost : ending::complete;
     if (unsent < 0 || PQstatus(conn_) == CONNECTION_BAD) break;
     const short events = unsent == 0 ? POLLIN : POLLIN | POLLOUT;
     const auto waiting = wait_.wait(PQsocket(conn_), events, within);
@@ -105,6 +107,7 @@ void pipeline::clear() {
   texts_.clear();
   answered_ = 0;
   ended_ = false;
+  copying_ = false;
 }
 
 }  // namespace settle::inline v0::postgres

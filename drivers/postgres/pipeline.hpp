@@ -27,6 +27,7 @@ class pipeline {
     bool posted = false;         // queued earlier, by somebody who does not wait for it
     std::string preparing = {};  // the name, if this step prepares a statement
     result_handle answer = nullptr;
+    bool copies() const { return answer && is_copy(answer.get()); }
     bool skipped() const { return PQresultStatus(answer.get()) == PGRES_PIPELINE_ABORTED; }
   };
 
@@ -61,7 +62,8 @@ class pipeline {
   std::vector<step> steps_;
   std::deque<std::string> texts_;  // of detached steps
   std::size_t answered_ = 0;
-  bool ended_ = false;  // the end of the exchange is queued
+  bool ended_ = false;    // the end of the exchange is queued
+  bool copying_ = false;  // the server wants to copy, which no pipeline can do
 };
 
 }  // namespace settle::inline v0::postgres

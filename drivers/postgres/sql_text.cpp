@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
 #include <string>
 
 namespace settle::inline v0::postgres {
@@ -88,20 +89,48 @@ class scanner {
   std::size_t at_ = 0;
 };
 
-// The first words of a statement; what stands before it (spaces, comments, empty statements) is passed over.
+// A word in lower case, or what stands between double quotes, or another character.
+struct piece {
+  enum class kind { word, quoted, other };
+  kind what = kind::other;
+  std::string text = {};
+  bool is(std::string_view keyword) const { return what == kind::word && text == keyword; }
+};
+
+// The first pieces of a statement; spaces, comments, and empty statements before it are passed over.
+std::vector<piece> first_pieces(std::string_view sql, std::size_t most) {
+  std::vector<piece> found;
+  scanner in(sql);
+  while (found.size() < most && !in.done()) {
+    const auto from = in.at();
+    const char c = in.peek();
+    if (in.skip_comment()) continue;
+    auto word = in.next();
+    if (is_space(c) || (c == ';' && found.empty())) continue;
+    if (!word.empty())
+      found.push_back({piece::kind::word, std::move(word)});
+    else if (c == '"' && in.at() - from > 2)
+      found.push_back({piece::kind::quoted, std::string(sql.substr(from + 1, in.at() - from - 2))});
+    else
+      found.push_back({piece::kind::other, std::string(1, c)});
+  }
+  return found;
+}
+
+// The words with which a statement begins.
 std::array<std::string, 3> first_words(std::string_view sql) {
   std::array<std::string, 3> words;
-  scanner in(sql);
-  for (std::size_t found = 0; found < words.size() && !in.done();) {
-    const char c = in.peek();
-    const bool before = is_space(c) || (c == ';' && found == 0);
-    const auto word = in.next();
-    if (!word.empty())
-      words[found++] = word;
-    else if (!before && c != '-' && c != '/')
-      break;
-  }
+  const auto pieces = first_pieces(sql, words.size());
+  for (std::size_t i = 0; i < pieces.size() && pieces[i].what == piece::kind::word; ++i)
+    words[i] = pieces[i].text;
   return words;
+}
+
+// The name that ends a statement; empty if it is none, or more follows.
+std::string last_name(std::span<const piece> rest) {
+  if (rest.size() == 2 && rest[1].text == ";") rest = rest.first(1);
+  if (rest.size() != 1 || rest[0].what == piece::kind::other) return {};
+  return rest[0].text;
 }
 
 bool one_of(std::string_view word, std::initializer_list<std::string_view> these) {
@@ -114,6 +143,33 @@ bool returns_to_savepoint(std::string_view sql) {
   const auto [first, second, third] = first_words(sql);
   return first == "rollback" &&
          (second == "to" || (one_of(second, {"work", "transaction"}) && third == "to"));
+}
+
+std::optional<sql::savepoint_step> savepoint_step_of(std::string_view sql) {
+  using kind = sql::savepoint_step::kind;
+  const auto all = first_pieces(sql, 7);
+  std::span<const piece> rest(all);
+  const auto take = [&](std::string_view keyword) {
+    const bool there = !rest.empty() && rest[0].is(keyword);
+    if (there) rest = rest.subspan(1);
+    return there;
+  };
+  if (take("savepoint")) return {{kind::set, last_name(rest)}};
+  if (take("release")) {
+    take("savepoint");
+    return {{kind::release, last_name(rest)}};
+  }
+  if (!returns_to_savepoint(sql)) return std::nullopt;
+  while (!take("to")) rest = rest.subspan(1);
+  take("savepoint");
+  return {{kind::roll_back, last_name(rest)}};
+}
+
+bool sets_transaction(std::string_view sql) {
+  const auto [first, second, third] = first_words(sql);
+  const auto& what = one_of(second, {"local", "session"}) ? third : second;
+  return first == "set" && one_of(what, {"transaction", "transaction_read_only", "transaction_isolation",
+                                         "transaction_deferrable"});
 }
 
 bool controls_transaction(std::string_view sql) {

@@ -2,8 +2,11 @@
 // ends. The server decides everything else.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
+
+#include "sql/savepoints.hpp"
 
 namespace settle::inline v0::postgres {
 
@@ -13,6 +16,13 @@ bool controls_transaction(std::string_view sql);
 
 // ROLLBACK TO: the only statement that means something in a transaction that has failed.
 bool returns_to_savepoint(std::string_view sql);
+
+// What a statement does to a savepoint; none for all others.
+std::optional<sql::savepoint_step> savepoint_step_of(std::string_view sql);
+
+// SET TRANSACTION, and the settings behind it. Once a transaction has begun, all that it can do is to forbid
+// the writes of those who come later.
+bool sets_transaction(std::string_view sql);
 
 // The statements of a script, without empty ones.
 std::vector<std::string_view> split_script(std::string_view sql);

@@ -68,6 +68,41 @@ TEST(sql_text, only_a_return_to_a_savepoint_means_something_after_a_failure) {
   EXPECT_FALSE(returns_to_savepoint("select 'rollback to a'"));
 }
 
+TEST(sql_text, what_a_statement_does_to_which_savepoint) {
+  using kind = sql::savepoint_step::kind;
+  const auto expect = [](const char* sql, kind what, const char* name) {
+    const auto found = savepoint_step_of(sql);
+    ASSERT_TRUE(found) << sql;
+    EXPECT_EQ(found->what, what) << sql;
+    EXPECT_EQ(found->name, name) << sql;
+  };
+  expect("savepoint a", kind::set, "a");
+  expect("/* x */ SAVEPOINT /* y */ A -- z", kind::set, "a");
+  expect("savepoint \"A b\" ;", kind::set, "A b");
+  expect("release a", kind::release, "a");
+  expect("release savepoint \"a\"", kind::release, "a");
+  expect("rollback to a", kind::roll_back, "a");
+  expect("rollback work to savepoint a;", kind::roll_back, "a");
+  expect("rollback transaction to \"to\"", kind::roll_back, "to");
+  for (const auto* unclear : {"savepoint", "savepoint \"\"", "savepoint \"a\"\"b\"", "savepoint U&\"a\"",
+                              "savepoint a; commit", "savepoint 1"})
+    expect(unclear, kind::set, "");
+  for (const auto* sql : {"select 1", "rollback", "rollback and chain", "\"savepoint\" a", ""})
+    EXPECT_FALSE(savepoint_step_of(sql)) << sql;
+}
+
+TEST(sql_text, settings_of_the_transaction_are_told_from_others) {
+  for (const auto* sql :
+       {"set transaction read only", "SET LOCAL transaction read only",
+        "set session transaction isolation level serializable", "/**/set transaction_read_only = on",
+        "set local transaction_isolation to 'serializable'"})
+    EXPECT_TRUE(sets_transaction(sql)) << sql;
+  for (const auto* sql :
+       {"set constraints all immediate", "set local lock_timeout = 1", "show transaction_isolation",
+        "set session characteristics as transaction read only", "set role transaction"})
+    EXPECT_FALSE(sets_transaction(sql)) << sql;
+}
+
 std::vector<std::string> split(std::string_view sql) {
   std::vector<std::string> found;
   for (const auto one : split_script(sql)) found.emplace_back(one);

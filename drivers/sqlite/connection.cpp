@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 #include "settle/error.hpp"
 
@@ -15,6 +17,16 @@ constexpr const char* guarded_pragmas[] = {"journal_mode", "synchronous", "wal_a
 
 int as_ms(duration d) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
+}
+
+// In the authorizer's words.
+sql::savepoint_step as_step(std::string_view operation, std::string name) {
+  using kind = sql::savepoint_step::kind;
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return {operation == "BEGIN"     ? kind::set
+          : operation == "RELEASE" ? kind::release
+                                   : kind::roll_back,
+          std::move(name)};
 }
 
 }  // namespace
@@ -37,8 +49,10 @@ sqlite_connection::~sqlite_connection() { rollback(); }
 // by SQLite itself, so that no spelling or comment gets past it.
 int sqlite_connection::authorize(void* self, int action, const char* first, const char* second, const char*,
                                  const char*) {
-  if (static_cast<sqlite_connection*>(self)->controlling_) return SQLITE_OK;
+  auto& own = *static_cast<sqlite_connection*>(self);
+  if (own.controlling_) return SQLITE_OK;
   if (action == SQLITE_TRANSACTION) return SQLITE_DENY;
+  if (action == SQLITE_SAVEPOINT) own.noticed_ = as_step(first, second);
   if (action == SQLITE_PRAGMA && first != nullptr) {
     const auto is = [first](const char* name) { return sqlite3_stricmp(first, name) == 0; };
     const bool guarded = std::ranges::any_of(guarded_pragmas, is);
@@ -79,6 +93,7 @@ void sqlite_connection::begin_read() {
 
 void sqlite_connection::end_transaction() noexcept {
   reading_ = false;
+  savepoints_.clear();
   on_cancel_.reset();  // waits for a callback under way: nothing is interrupted after this line
   cancel_ = {};
 }
@@ -125,25 +140,53 @@ void sqlite_connection::check_open() const {
     throw error(errc::transaction_lost, "SQLite has rolled the transaction back after an earlier failure");
 }
 
-statements::prepared& sqlite_connection::allowed(statements::prepared& what) const {
+void sqlite_connection::end_part() {
   check_open();
+  savepoints_.end_part();
+}
+
+// What the authorizer notices from here on belongs to the statement that is prepared next.
+statements& sqlite_connection::noticing() {
+  noticed_.reset();
+  return statements_;
+}
+
+statements::prepared& sqlite_connection::allowed(statements::prepared& what) {
+  check_open();
+  if (noticed_) what.savepoint = std::exchange(noticed_, std::nullopt);
+  if (what.savepoint) savepoints_.apply(*what.savepoint);
   if (reading_ && what.writes)
     throw error(errc::statement_failed,
                 fmt::format("a read-only transaction cannot write: {}", sqlite3_sql(what.stmt.get())));
   return what;
 }
 
+template <class Run>
+auto sqlite_connection::noting_savepoints(Run run) {
+  try {
+    auto done = run();
+    savepoints_.confirm();
+    return done;
+  } catch (...) {
+    savepoints_.forget_unconfirmed();
+    throw;
+  }
+}
+
 result sqlite_connection::execute(const query& text, std::span<const value> values) {
-  return statements_.run(allowed(statements_.named(text)), values);
+  auto& what = allowed(noticing().named(text));
+  return noting_savepoints([&] { return statements_.run(what, values); });
 }
 
 result sqlite_connection::execute(std::string_view sql, std::span<const value> values) {
-  return statements_.run(allowed(statements_.ad_hoc(sql)), values);
+  auto& what = allowed(noticing().ad_hoc(sql));
+  return noting_savepoints([&] { return statements_.run(what, values); });
 }
 
 std::vector<std::int64_t> sqlite_connection::execute_many(const query& text,
                                                           std::span<const parameters> rows) {
-  return statements_.run_many(allowed(statements_.named(text)), rows);
+  auto& what = allowed(noticing().named(text));
+  return noting_savepoints([&] { return statements_.run_many(what, rows); });
 }
 
 void sqlite_connection::execute_script(std::string_view sql) {

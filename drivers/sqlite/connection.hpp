@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "settle/database.hpp"
+#include "sql/savepoints.hpp"
 #include "sqlite/checkpointer.hpp"
 #include "sqlite/handle.hpp"
 #include "sqlite/statements.hpp"
@@ -31,6 +32,7 @@ class sqlite_connection final : public connection {
   result execute(std::string_view sql, std::span<const value> values) override;
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) override;
   void execute_script(std::string_view sql) override;
+  void end_part() override;
 
  private:
   static int authorize(void* self, int action, const char* first, const char* second, const char*,
@@ -41,7 +43,10 @@ class sqlite_connection final : public connection {
   void check_open() const;
   void end_transaction() noexcept;
   void checkpoint_if_due() noexcept;
-  statements::prepared& allowed(statements::prepared& what) const;
+  statements& noticing();
+  template <class Run>
+  auto noting_savepoints(Run run);
+  statements::prepared& allowed(statements::prepared& what);
 
   const environment& env_;
   write_queue& queue_;
@@ -50,6 +55,8 @@ class sqlite_connection final : public connection {
   handle db_;
   statements statements_;
   write_queue::turn turn_;
+  sql::savepoints savepoints_;
+  std::optional<sql::savepoint_step> noticed_;  // in the statement that is being prepared
   std::stop_token cancel_;
   std::optional<std::stop_callback<std::function<void()>>> on_cancel_;
   bool reading_ = false;      // the open transaction is read-only

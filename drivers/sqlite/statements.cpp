@@ -73,7 +73,7 @@ statements::prepared statements::prepare(std::string_view sql) {
   const char* rest = nullptr;
   const int done = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &raw, &rest);
-  prepared made{prepared_handle(raw), {}, 0, false, 0};
+  prepared made{.stmt = prepared_handle(raw), .parameter = {}};
   if (done != SQLITE_OK) throw_last_error(db_, fmt::format("preparing '{}'", sql));
   if (raw == nullptr) throw error(errc::statement_failed, "the statement is empty");
   const std::string_view tail(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "settle/database.hpp"
+#include "sql/savepoints.hpp"
 #include "sqlite/handle.hpp"
 
 namespace settle::inline v0::sqlite {
@@ -22,6 +24,7 @@ class statements {
     std::vector<int> parameter;  // parameter[i] is the number n of $n that SQLite calls i + 1
     int parameters = 0;          // the highest n
     bool writes = false;
+    std::optional<sql::savepoint_step> savepoint = {};
     std::size_t cells = 0;  // of its last result: the next one is likely to be as large
   };
 

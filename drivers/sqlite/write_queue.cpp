@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "settle/error.hpp"
@@ -27,6 +31,47 @@ bool lock_file(int fd, int command, short type) {
     failed = ::fcntl(fd, command, &what);
   } while (failed != 0 && errno == EINTR);
   return failed == 0;
+}
+
+bool is_file(const std::filesystem::path& path, const struct stat& which) {
+  struct stat found{};
+  return ::stat(path.c_str(), &found) == 0 && found.st_dev == which.st_dev && found.st_ino == which.st_ino;
+}
+
+// The kernel lists the locks of a descriptor beside it.
+bool has_lock(const std::filesystem::path& process, const struct stat& file) {
+  std::error_code gone;
+  for (std::filesystem::directory_iterator fd(process / "fd", gone), end; !gone && fd != end;
+       fd.increment(gone)) {
+    if (!is_file(fd->path(), file)) continue;
+    std::ifstream about(process / "fdinfo" / fd->path().filename());
+    for (std::string line; std::getline(about, line);)
+      if (line.find("OFDLCK") != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Who has the lock on this file, as far as we may look. A lock of this kind has no process id of its own.
+std::string describe_holder(const std::string& path) {
+  struct stat file{};
+  std::error_code gone;
+  if (path.empty() || ::stat(path.c_str(), &file) != 0) return {};
+  for (std::filesystem::directory_iterator one("/proc", gone), end; !gone && one != end;
+       one.increment(gone)) {
+    const auto name = one->path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos || !has_lock(one->path(), file)) continue;
+    return std::stol(name) == ::getpid() ? "this process" : "process " + name;
+  }
+  return {};
+}
+
+[[noreturn]] void throw_busy(duration waited, const std::string& path) {
+  const auto holder = describe_holder(path);
+  throw error(
+      errc::store_busy,
+      fmt::format("no turn to write within {} ms: {} holds {}",
+                  std::chrono::duration_cast<std::chrono::milliseconds>(waited).count(),
+                  holder.empty() ? "another transaction, in this process or another," : holder, path));
 }
 
 }  // namespace
@@ -103,11 +148,8 @@ write_queue::turn write_queue::acquire(duration at_most, const std::stop_token& 
     std::erase(s.waiting, &me);
     s.changed.notify_all();
     if (cancel.stop_requested()) throw error(errc::cancelled, "stopped while waiting to write");
-    throw error(
-        errc::store_busy,
-        fmt::format(
-            "no turn to write within {} ms: another transaction, in this process or another, holds {}",
-            std::chrono::duration_cast<std::chrono::milliseconds>(at_most).count(), s.path));
+    lock.unlock();  // to find out who is in the way takes a moment
+    throw_busy(at_most, s.path);
   };
   const auto my_turn = [&] { return !s.taken && s.waiting.front() == &me; };
   s.waiting.push_back(&me);

@@ -208,6 +208,32 @@ TEST_F(write_queue_on_a_file, the_lock_is_free_when_its_holder_is_killed) {
   EXPECT_EQ(try_acquire(queue, long_enough), std::nullopt);
 }
 
+TEST_F(write_queue_on_a_file, who_waits_too_long_is_told_which_process_is_in_the_way) {
+  const auto why = [&] {
+    write_queue queue(path());
+    try {
+      queue.acquire(10ms, {});
+    } catch (const error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  pipe_signal holding;
+  child_process holder([&] {
+    write_queue own(path());
+    const auto turn = own.acquire(long_enough, {});
+    holding.announce();
+    ::pause();
+    return 0;
+  });
+  holding.await();
+  EXPECT_NE(why().find("ms: process " + std::to_string(holder.pid()) + " holds"), std::string::npos) << why();
+  holder.kill();
+  write_queue own(path());
+  const auto turn = own.acquire(long_enough, {});
+  EXPECT_NE(why().find("ms: this process holds"), std::string::npos) << why();
+}
+
 TEST_F(write_queue_on_a_file, a_child_that_was_forked_meanwhile_does_not_keep_the_lock) {
   write_queue queue(path());
   pipe_signal alive;

@@ -12,9 +12,14 @@
 // and the message is delivered again. The handler cannot commit by itself.
 //
 // Handlers run one at a time per consumer object, several messages per transaction. Effects outside
-// the transaction (a mail, a payment) are not covered: they may repeat.
-// A handler that throws is rolled back alone and tried again, with growing pauses, until it succeeds;
-// meanwhile later messages of its key wait, and other keys go on.
+// the transaction (a mail, a payment) are not covered: they may repeat. A handler that has such effects says
+// so, {.effects = handler_effects::outside}, and runs in a transaction of its own: it is then never repeated
+// because of a neighbour.
+//
+// A handler that throws is rolled back alone. What follows depends on the failure (settle/failure.hpp): the
+// message is parked and tried again with growing pauses, while later messages of its key wait behind it and
+// other keys go on; or it becomes a dead letter (settle/dead_letter.hpp); or, if something is away that
+// everybody needs, the consumer pauses and charges nobody.
 #pragma once
 
 #include <concepts>
@@ -22,6 +27,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +36,7 @@
 #include "settle/codec.hpp"
 #include "settle/database.hpp"
 #include "settle/error.hpp"
+#include "settle/failure.hpp"
 #include "settle/service.hpp"
 
 #pragma GCC visibility push(default)
@@ -38,6 +46,21 @@ namespace settle::inline v0 {
 enum class dedup_key {
   message_id,          // the message's own id
   aggregate_and_type,  // "{aggregate id}-{event type}", for sources that give every copy a new id
+};
+
+// What becomes of a key when one of its messages is given up.
+enum class on_exhausted {
+  continue_key,  // later ones go on; a replay comes out of order and says so (extension settleoutoforder)
+  block_key,     // later ones wait until the dead letter is replayed or discarded
+};
+
+enum class handler_effects {
+  inside,   // all in the transaction
+  outside,  // also elsewhere
+};
+
+struct handler_options {
+  handler_effects effects = handler_effects::inside;
 };
 
 struct consumer_options {
@@ -52,16 +75,37 @@ struct consumer_options {
   // Target for the handlers' time in one transaction: slower handlers get smaller batches, so that
   // locks are held for about this long.
   duration batch_time = std::chrono::milliseconds(20);
-  // Messages held in memory, the waiting ones of failing keys among them. When it is full of waiting
-  // ones, the consumer fetches no more until one of them succeeds.
+  // Messages held in memory.
   std::size_t in_flight_max = 1024;
-  // Pause after the n-th failure of a message: n² times this, at most retry_wait_max.
+  // Pause after the n-th failure of a message: n² times this, at most retry_wait_max, and up to retry_jitter
+  // of it longer, so that messages that failed together are not all tried again at once.
   duration retry_wait = std::chrono::milliseconds(100);
   duration retry_wait_max = std::chrono::seconds(30);
+  double retry_jitter = 0.2;
+  // Asked first what a failure is; nothing: class_of() decides.
+  std::function<std::optional<failure_class>(const std::exception&, const message&)> classify = {};
+  // A message that fails for unknown reasons (poison) is a dead letter after so many failures.
+  std::int64_t attempts_max = 5;
+  // One that fails for passing reasons (transient) is one after so long.
+  duration transient_max_age = std::chrono::hours(24);
+  settle::on_exhausted on_exhausted = on_exhausted::continue_key;
+  // A handler that takes longer is stopped: its statement is cancelled, nothing of it commits, and it has
+  // failed. One that hangs outside of the database cannot be stopped, only kept from committing.
+  duration handler_timeout = std::chrono::seconds(30);
+  // Pause after the n-th outage in a row: n² times this, at most outage_wait_max. Then one message is tried.
+  duration outage_wait = std::chrono::milliseconds(100);
+  duration outage_wait_max = std::chrono::seconds(10);
+  // Of the program; noted in dead letters.
+  std::string version = {};
   // How long the records that recognise copies are kept at least; they stay until the broker is done with
-  // their messages. A copy that comes later still is recognised by its number and does not run, it is only
-  // counted as beyond_horizon. Longer costs disk space: about 200 bytes per message.
+  // their messages. A copy that comes later still is recognised by its number and does not run: it becomes a
+  // dead letter. Longer costs disk space: about 200 bytes per message.
   duration dedup_keep = std::chrono::hours(24);
+  // How long to wait for the batch of a partition's former owner. One that takes longer has been stopped, or
+  // its machine hangs: on PostgreSQL its session is ended then, which rolls the batch back, and this consumer
+  // goes on (its role must be allowed to pg_terminate_backend the other, so let them be the same). On SQLite
+  // the wait is the database's busy_timeout, and store_busy names the process.
+  duration takeover_wait = std::chrono::seconds(10);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);
 };
@@ -73,32 +117,55 @@ struct consumer_counts {
   std::int64_t beyond_horizon = 0;  // deliveries not run because their record may have expired
   std::int64_t ignored = 0;         // messages of a type without a handler
   std::int64_t failures = 0;        // attempts that failed alone
-  std::size_t held = 0;             // messages waiting after a failure, now
+  std::int64_t parked = 0;          // messages that had to wait: after a failure, or behind one of their key
+  std::int64_t dead_letters = 0;    // given up
+  std::int64_t replays = 0;         // dead letters that were replayed to this consumer and ran; also applied
+  std::int64_t others_replays = 0;  // replays that were addressed to another one
+  std::int64_t pauses = 0;          // outages
 };
 
 class consumer final : public service {
  public:
   using raw_handler = std::function<void(const message&, transaction&)>;
+  using raw_batch_handler = std::function<void(std::span<const message* const>, transaction&)>;
 
   consumer(database& db, broker& from, const consumer_options& options);
   ~consumer() override;
 
   // A handler for a typed event: (const T&, transaction&) or (const T&, transaction&, const message&).
   template <encodable T, class Handler>
-  consumer& on(Handler handler) {
-    add(codec<T>::topic, codec<T>::type, [handler = std::move(handler)](const message& m, transaction& tx) {
-      const T decoded = decode<T>(m);
-      if constexpr (std::invocable<const Handler&, const T&, transaction&, const message&>)
-        handler(decoded, tx, m);
-      else
-        handler(decoded, tx);
-    });
-    return *this;
+  consumer& on(Handler handler, const handler_options& options = {}) {
+    return on(
+        codec<T>::topic, codec<T>::type,
+        [handler = std::move(handler)](const message& m, transaction& tx) {
+          const T decoded = decode<T>(m);
+          if constexpr (std::invocable<const Handler&, const T&, transaction&, const message&>)
+            handler(decoded, tx, m);
+          else
+            handler(decoded, tx);
+        },
+        options);
   }
 
   // A handler for raw messages of one type on one topic. An empty type: of every type that has no handler of
   // its own there.
-  consumer& on(std::string_view topic, std::string_view type, raw_handler handler);
+  consumer& on(std::string_view topic, std::string_view type, raw_handler handler,
+               const handler_options& options = {});
+
+  // A handler for all events of this type that a batch holds in a row, (std::span<const T>, transaction&):
+  // one statement can serve them all. If it throws, the batch is halved until the event that it minds is
+  // alone.
+  template <encodable T, class Handler>
+  consumer& on_batch(Handler handler) {
+    return on_batch(codec<T>::topic, codec<T>::type,
+                    [handler = std::move(handler)](std::span<const message* const> all, transaction& tx) {
+                      std::vector<T> decoded;
+                      decoded.reserve(all.size());
+                      for (const auto* m : all) decoded.push_back(decode<T>(*m));
+                      handler(std::span<const T>(decoded), tx);
+                    });
+  }
+  consumer& on_batch(std::string_view topic, std::string_view type, raw_batch_handler handler);
 
   // Fetches, applies one batch, acknowledges. False when nothing could be done now.
   bool run_once(std::stop_token cancel = {}) override;
@@ -120,7 +187,6 @@ class consumer final : public service {
       throw error(errc::decode_failed, "event " + m.id + " of type " + m.type + ": " + e.what());
     }
   }
-  void add(std::string_view topic, std::string_view type, raw_handler handler);
 
   class [[gnu::visibility("hidden")]] engine;
   std::unique_ptr<engine> engine_;

@@ -154,6 +154,9 @@ class connection {
   virtual void post(const query& text, std::span<const value> values) { execute(text, values); }
   virtual void wake_on_commit() noexcept {}
 
+  // As transaction::end_part.
+  virtual void end_part() {}
+
   // The server as it was when the session began. Nothing if it cannot change, or cannot be found out.
   virtual std::optional<cluster_identity> identity() const { return std::nullopt; }
 
@@ -172,7 +175,8 @@ struct origin {
 class database;
 
 // An open transaction that somebody else commits. Handlers receive this type: they can read, write and
-// publish, but they cannot commit, and BEGIN, COMMIT or ROLLBACK sent as SQL are refused.
+// publish, but they cannot commit, and BEGIN, COMMIT or ROLLBACK sent as SQL are refused. Savepoints are
+// allowed.
 class transaction {
  public:
   transaction(const transaction&) = delete;
@@ -196,6 +200,11 @@ class transaction {
   // notification would make all commits queue. Calls within a moment share one wake-up. On SQLite every
   // commit wakes by itself.
   void wake_on_commit();
+
+  // For those who let several callers work in one transaction, after each of them. Throws transaction_lost if
+  // the transaction cannot commit any more (its last caller has ignored an error), and puts the savepoints
+  // that were set so far out of reach of later callers. Costs no round trip.
+  void end_part();
 
   // See cluster_identity; nothing on SQLite.
   std::optional<cluster_identity> identity() const;

@@ -12,8 +12,9 @@
 // A job is an event of the outbox: a relay brings it to the topic "jobs.<queue>" of the broker, and the
 // runners of that queue, in any number of processes, share them. What a handler writes in its transaction
 // happens exactly once. Effects outside of it (a mail, a call) may repeat after a crash; use the job's id to
-// make them idempotent. A handler that throws is rolled back and tried again with growing pauses. A job whose
-// name has no handler waits, so that a runner that is older than its producers loses nothing.
+// make them idempotent. A handler that throws is rolled back and tried again with growing pauses, and what
+// keeps failing becomes a dead letter, as with any consumer. A job whose name has no handler waits for one
+// for consuming.transient_max_age, so that a runner that is older than its producers loses nothing.
 #pragma once
 
 #include <functional>

@@ -54,11 +54,12 @@ struct verify_report {
   std::int64_t published = 0;  // distinct committed events that the broker holds
   std::int64_t expected = 0;   // committed × consumers subscribed to the topic
   std::int64_t applied = 0;    // distinct (consumer, subject) applied
-  std::int64_t pending = 0;    // not applied yet, and still on their way
+  std::int64_t pending = 0;    // not applied yet, and still on their way, or waiting for another try
+  std::int64_t given_up = 0;   // not applied, but there is a dead letter
   std::int64_t lost = 0;       // not applied, and nowhere on their way
   std::int64_t doubled = 0;    // applied more than once
   std::int64_t ghosts = 0;     // applied, but never committed
-  std::int64_t reordered = 0;  // applied before an earlier one of their key
+  std::int64_t reordered = 0;  // applied before an earlier one of their key; replays are expected to be
   std::vector<std::string> consumers;
   std::vector<verify_finding> findings;
   std::vector<std::string> not_judged;  // what could not be checked, and why

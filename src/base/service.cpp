@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/pause.hpp"
 #include "base/retry.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
@@ -18,14 +19,6 @@ void note_failure(service& what, const std::string& why, std::int64_t failures) 
   what.env().log->write(
       log_level::warning, "service_failed",
       {{"service", std::string(what.name())}, {"failures", std::to_string(failures)}, {"error", why}});
-}
-
-// Sleeps without being woken by arrivals: after a failure the pause is the point.
-void pause(duration for_long, std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, for_long, [] { return false; });
 }
 
 }  // namespace
@@ -46,6 +39,7 @@ void run(service& what, std::stop_token stop, std::stop_token cancel) {
       why = e.what();
     }
     note_failure(what, why, ++failures);
+    // Not to be woken by arrivals: after a failure the pause is the point.
     pause(quadratic_wait(failures, failure_wait, failure_wait_max), stop);
   }
   if (!cancel.stop_requested()) what.leave();

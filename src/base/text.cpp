@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -37,7 +38,27 @@ std::size_t utf8_sequence(std::string_view text, std::size_t at) {
   return 0;
 }
 
+std::string cleaned(std::string_view text, std::size_t bytes_max, std::string_view kept) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = utf8_sequence(text, at);
+    auto part = length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(at, length);
+    const auto byte = static_cast<std::uint8_t>(part[0]);
+    if ((byte < 0x20 || byte == 0x7f) && kept.find(part[0]) == std::string_view::npos) part = " ";
+    if (out.size() + part.size() > bytes_max) break;
+    out += part;
+    at += length == 0 ? 1 : length;
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string storable_text(std::string_view text, std::size_t bytes_max) {
+  return cleaned(text, bytes_max, "\n\t");
+}
+
+std::string one_line(std::string_view text, std::size_t bytes_max) { return cleaned(text, bytes_max, ""); }
 
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {

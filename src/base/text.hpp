@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace settle::inline v0 {
@@ -17,5 +18,11 @@ struct name_rule {
 // Throws invalid_name unless `text` is UTF-8 without control characters (NUL among them) and within
 // the rule's length.
 void check_name(std::string_view text, const name_rule& rule);
+
+// Foreign text as it can be stored anywhere: what is not UTF-8 becomes U+FFFD, what is beyond `bytes_max`
+// goes, at the boundary of a character, and control characters become spaces; storable_text leaves line
+// breaks and tabs.
+std::string storable_text(std::string_view text, std::size_t bytes_max);
+std::string one_line(std::string_view text, std::size_t bytes_max);
 
 }  // namespace settle

@@ -123,5 +123,17 @@ TEST(time_text, refuses_a_fraction_without_digits) {
   EXPECT_EQ(from_rfc3339("1970-01-01T00:00:00.Z"), std::nullopt);
 }
 
+TEST(foreign_text, is_made_storable_on_one_line_or_several) {
+  EXPECT_EQ(one_line("a\nb\tc\x7f"
+                     "d\0e"s,
+                     100),
+            "a b c d e");
+  EXPECT_EQ(storable_text("a\nb\tc\0d\r"s, 100), "a\nb\tc d ");
+  EXPECT_EQ(one_line("zürich \xff!", 100), "zürich \xef\xbf\xbd!");
+  EXPECT_EQ(one_line("aü", 2), "a") << "no half characters";
+  EXPECT_EQ(one_line("abc", 3), "abc");
+  EXPECT_EQ(one_line("", 3), "");
+}
+
 }  // namespace
 }  // namespace settle

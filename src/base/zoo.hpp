@@ -19,7 +19,13 @@ enum class bug {
   order_by_xid,     // transaction ids are drawn before the key's lock: they say nothing about order
   moving_snapshot,  // a window's pages show ever more: what appears behind the last page is skipped
   serial_cursor,    // the highest number seen: what commits late with a lower one is skipped
-  cursor_kept_across_failover,  // transaction ids of another history: new events look published
+  cursor_kept_across_failover,     // transaction ids of another history: new events look published
+  claim_outside_rolled_back_part,  // a failure is written down without its message: claimed, and never tried
+                                   // again
+  charge_for_an_outage,            // what fails for everybody is counted against each message
+  replay_to_all_groups,            // whoever gets a replay runs it, if its own record has expired
+  expiry_before_replay,            // records and horizons stop the replay that was asked for
+  overtaking_a_parked_key,         // later messages of a key run while an earlier one waits
 };
 
 #ifdef SETTLE_ZOO

@@ -1,18 +1,27 @@
-// A consumer's work: fetch, claim, run handlers, commit, acknowledge.
+// A consumer's work: fetch, claim, run handlers, commit, acknowledge; and what follows when that fails.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/pause.hpp"
+#include "consume/charge.hpp"
+#include "consume/fence.hpp"
+#include "consume/handler_watch.hpp"
+#include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
+#include "consume/outage.hpp"
+#include "consume/parking.hpp"
 #include "consume/retention.hpp"
 #include "settle/consume.hpp"
+#include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
 
 namespace settle::inline v0 {
@@ -21,7 +30,7 @@ class consumer::engine {
  public:
   engine(database& db, broker& from, const consumer_options& options);
 
-  void add(std::string_view topic, std::string_view type, raw_handler handler);
+  void add(std::string_view topic, std::string_view type, consume::handler what);
   bool run_once(const std::stop_token& cancel);
   void leave() noexcept;
 
@@ -32,64 +41,121 @@ class consumer::engine {
   consumer_counts counts() const;
 
  private:
-  using batch = std::span<consume::held_message* const>;
+  using work = consume::work;
+  using batch = std::span<work* const>;
 
   // Why a batch was rolled back for the sake of one of its messages.
   struct failure {
-    std::optional<std::size_t> at;  // which one; none if COMMIT itself refused
-    std::string reason;
+    std::optional<std::size_t> at;  // which one; none if it is one of several
+    failed_attempt how;
   };
 
+  // consumer.cpp: the rounds.
   void subscribe();
   void fetch();
-  const raw_handler* handler_of(const message& m) const;
+  bool run_arrived(const std::stop_token& cancel);
+  void take_done();
+  void acknowledge();
+  bool sweep(const std::stop_token& cancel);
+  std::size_t batch_limit() const;
 
+  // failures.cpp: what follows from failures.
+  void apply(batch messages, const std::stop_token& cancel);
+  void apply_split(batch messages, const failure& why, const std::stop_token& cancel);
+  void failed_alone(work& one, const failed_attempt& how);
+  void pause(work& one, const failed_attempt& how);
+  void resume();
+  failed_attempt describe(const std::exception& thrown, const message& m) const;
+  duration jittered(duration wait) const;
+  dead_letter letter_of(const work& of, dead_letter_reason why) const;
+  void write_charge(transaction& tx, const work& of, std::string_view dedup);
+  void write_parked_charge(transaction& tx, work& of);
+
+  // retry.cpp: parked messages.
+  bool retry_parked(const std::stop_token& cancel);
+  std::vector<work> look_for_parked(timestamp now);
+  void try_parked(batch messages, const std::stop_token& cancel);
+  std::vector<work*> announce(batch due, const std::stop_token& cancel);
+  void settle_parked(batch messages, const std::stop_token& cancel);
+  void expect_parked(timestamp due);
+
+  // attempt.cpp: one transaction.
+  std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
   // The deduplication keys of a batch, in its order. They view the messages where they can.
   struct dedup_keys {
     std::vector<std::string_view> all;
     std::vector<std::string> made;
   };
   dedup_keys dedup_keys_of(batch messages) const;
-
-  void apply(batch messages, const std::stop_token& cancel);
-  void apply_split(batch messages, const failure& why, const std::stop_token& cancel);
-  void hold(consume::held_message& one, const std::string& why);
-
-  std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
-  using fences = std::vector<const delivery*>;  // a delivery of each partition and epoch
-  static fences fences_of(batch messages);
-  void check_fences(transaction& tx, const fences& held, const result& rows) const;
+  std::string_view address_of(const message& m) const;
+  std::optional<failure> find_unfit(batch messages) const;
+  consume::inbox::predicate alone() const;
+  std::vector<bool> look_for_records(batch messages);
+  void take_over(batch messages, const std::stop_token& cancel);
   // What is to be done with each message of a batch.
-  enum class verdict { run, duplicate, beyond_horizon, ignore };
-  using verdicts = std::vector<verdict>;
-  verdicts claim(transaction& tx, batch messages, std::span<const std::string_view> keys);
+  enum class verdict {
+    run,
+    duplicate,
+    beyond_horizon,
+    ignore,
+    charge,         // it has failed: write that down
+    behind,         // something of its key waits
+    cautious,       // it may have killed a process: park it, and it will run alone
+    replay,         // of a dead letter of ours
+    others_replay,  // of one of another consumer
+    gone,           // somebody else has run it, or is about to
+  };
+  struct plan {
+    std::vector<verdict> what;
+    dedup_keys keys;
+    std::map<std::size_t, dead_letter> letters = {};  // of the replays
+  };
+  plan claim(transaction& tx, batch messages);
   std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
                                     std::span<const std::size_t> order) const;
   // What a batch's first exchange has shown.
   struct looked_up {
-    std::span<const std::string_view> keys;
     const result& horizons;
+    const result& parked_keys;
   };
-  void judge_fresh(transaction& tx, batch messages, const looked_up& known, verdicts& all);
-  std::optional<failure> run_handlers(transaction& tx, batch messages, const verdicts& what);
-  void succeeded(batch messages, const verdicts& what);
+  void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
+  void take_replays(transaction& tx, batch messages, plan& of) const;
+  plan take_parked(transaction& tx, batch messages);
+  std::optional<failure> run_handlers(transaction& tx, batch messages, const plan& of,
+                                      consume::handler_watch::attempt& watched);
+  std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
+                                    transaction& tx, consume::handler_watch::attempt& watched);
+  void write_down(transaction& tx, batch messages, const plan& of);
+  dead_letter beyond_horizon(const work& of) const;
+  void succeeded(batch messages, const plan& of);
   void report_skipped(const message& m, verdict why);
-  bool sweep(const std::stop_token& cancel);
-  void take_done();
-  void acknowledge();
-  std::size_t batch_limit() const;
+  // An empty metric: it is counted elsewhere.
+  void count(std::string_view metric, std::int64_t consumer_counts::* which, std::int64_t by);
 
   database& db_;
   broker& broker_;
   consumer_options options_;
-  using by_type = std::map<std::string, raw_handler, std::less<>>;
-  std::map<std::string, by_type, std::less<>> handlers_;  // by topic
+  consume::handler_table handlers_;
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
+  consume::fence_keeper fences_;
   consume::retention retention_;
-  std::vector<consume::held_message*> done_;  // of this run: committed
+  consume::parking parking_;
+  consume::outage outage_;
+  consume::handler_watch watch_;
+  class : public wakeup {
+   public:
+    void wait(duration at_most, std::stop_token stop) override { settle::pause(at_most, stop); }
+  } no_arrivals_;
+  std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
+  timestamp parked_look_{};            // when to look for parked messages next
+  std::size_t retry_together_ = 1;     // parked messages per transaction
+  std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
+  std::int64_t successes_ = 0;         // transactions with handlers that committed
+  std::map<std::string, std::size_t>
+      cautious_;  // partitions whose last owner died: messages to be careful with
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;
   double handler_us_ = 0;  // running average per message

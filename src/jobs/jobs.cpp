@@ -38,8 +38,8 @@ event_id stage_job(transaction& tx, const job& what, const job_options& options)
 job_runner::job_runner(database& db, broker& from, const job_runner_options& options)
     : topic_(topic_of(options.queue)), consumer_(db, from, consuming(options)) {
   consumer_.on(topic_, "", [queue = options.queue](const message& m, transaction&) {
-    throw error(errc::invalid_argument,
-                "job " + m.id + " waits: this runner of " + queue + " has no handler for '" + m.type + "'");
+    throw handler_failed(failure_class::transient, "job " + m.id + " waits: this runner of " + queue +
+                                                       " has no handler for '" + m.type + "'");
   });
 }
 

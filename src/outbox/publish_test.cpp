@@ -91,9 +91,34 @@ TEST(publish_rules, header_names_are_lower_case_letters_and_digits) {
 }
 
 TEST(publish_rules, headers_that_settle_writes_itself_are_refused) {
-  for (const auto* name : {"id", "source", "specversion", "type", "datacontenttype", "dataschema", "subject",
-                           "time", "partitionkey", "correlationid", "causationid", "traceparent",
-                           "tracestate", "sequence", "settledatabase", "settleplace"})
+  for (const auto* name : {"id",
+                           "source",
+                           "specversion",
+                           "type",
+                           "datacontenttype",
+                           "dataschema",
+                           "subject",
+                           "time",
+                           "partitionkey",
+                           "correlationid",
+                           "causationid",
+                           "traceparent",
+                           "tracestate",
+                           "sequence",
+                           "settledatabase",
+                           "settleplace",
+                           "settledlqreason",
+                           "settledlqerror",
+                           "settledlqattempts",
+                           "settledlqconsumer",
+                           "settledlqfailedat",
+                           "settledlqtopic",
+                           "settledlqpartition",
+                           "settledlqoffset",
+                           "settlereplay",
+                           "settlereplayfor",
+                           "settlereplayof",
+                           "settleoutoforder"})
     EXPECT_EQ(refusal_after([&](event& e) { e.headers[name] = "a"; }), errc::invalid_name) << name;
 }
 

@@ -96,6 +96,8 @@ void transaction::post(const query& text, std::initializer_list<value> values) {
 
 void transaction::wake_on_commit() { require(connection_).wake_on_commit(); }
 
+void transaction::end_part() { require(connection_).end_part(); }
+
 std::optional<cluster_identity> transaction::identity() const { return require(connection_).identity(); }
 
 owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)

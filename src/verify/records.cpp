@@ -31,6 +31,7 @@ struct records {
   std::unordered_map<std::string, at_broker> broker;                    // by event id
   std::map<std::string, std::set<std::string>> groups;                  // by topic
   std::map<std::string, std::unordered_set<std::string>> applied;       // consumer → message ids
+  std::map<std::string, std::unordered_set<std::string>> parked, dead;  // likewise
   std::set<std::tuple<std::string, std::string, std::string>> handled;  // consumer, topic, type with a record
   // Consumer, topic and lane: up to which place records have expired.
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::string> horizons;
@@ -67,6 +68,12 @@ records read(const verify_input& input) {
     }
   }
   for (auto* db : input.services) {
+    const auto parked = db->read().execute(queries::verify::read_parked);
+    for (std::size_t i = 0; i < parked.size(); ++i)
+      all.parked[parked[i][0].text()].insert(parked[i][1].text());
+    const auto dead = db->read().execute(queries::verify::read_dead_letters);
+    for (std::size_t i = 0; i < dead.size(); ++i)
+      if (dead[i][2].integer() != 0) all.dead[dead[i][0].text()].insert(dead[i][1].text());
     const auto rows = db->read().execute(queries::verify::read_processed);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       all.applied[rows[i][0].text()].insert(rows[i][1].text());
@@ -111,6 +118,12 @@ class records_judge {
     return found->second.contains(what.id) || found->second.contains(what.key + "-" + what.type);
   }
 
+  static bool is_in(const std::map<std::string, std::unordered_set<std::string>>& by_consumer,
+                    const emitted& what, const std::string& consumer) {
+    const auto found = by_consumer.find(consumer);
+    return found != by_consumer.end() && found->second.contains(what.id);
+  }
+
   bool may_have_expired(const emitted& what, const std::string& consumer) const {
     const auto horizon = seen_.horizons.find({consumer, what.topic, what.lane});
     return horizon != seen_.horizons.end() && what.place <= horizon->second;
@@ -127,7 +140,11 @@ class records_judge {
 
   void judge_for(const emitted& what, const std::string& consumer, const at_broker* at) {
     ++report_.expected;
-    if (is_recorded(what, consumer)) {
+    if (is_in(seen_.dead, what, consumer)) {  // these have records too
+      ++report_.given_up;
+    } else if (is_in(seen_.parked, what, consumer)) {
+      ++report_.pending;
+    } else if (is_recorded(what, consumer)) {
       ++report_.applied;
     } else if (!what.published || (at != nullptr && at->waiting.contains(consumer))) {
       ++report_.pending;

@@ -15,6 +15,7 @@ namespace settle::inline v0 {
 namespace {
 
 using topic_and_subject = std::pair<std::string, std::string>;
+using consumer_and_event = std::pair<std::string, std::string>;
 
 struct cause {
   std::string topic, key, subject, event;
@@ -33,6 +34,8 @@ struct evidence {
   std::vector<cause> causes;
   std::unordered_map<std::string, bool> outbox;  // event id → published
   std::unordered_map<std::string, at_broker> broker;
+  std::set<consumer_and_event> parked;
+  std::map<consumer_and_event, bool> dead_letters;                           // whether it is still given up
   std::map<std::string, std::set<std::string>> consumers;                    // topic → groups and appliers
   std::map<std::string, std::map<topic_and_subject, std::int64_t>> applied;  // consumer → count
   std::map<std::string, std::vector<cause>> applied_order;                   // consumer → first applications
@@ -67,6 +70,12 @@ void read_broker(database& db, evidence& into) {
 }
 
 void read_downstream(database& db, evidence& into) {
+  const auto parked = db.read().execute(queries::verify::read_parked);
+  for (std::size_t i = 0; i < parked.size(); ++i)
+    into.parked.emplace(parked[i][0].text(), parked[i][1].text());
+  const auto dead = db.read().execute(queries::verify::read_dead_letters);
+  for (std::size_t i = 0; i < dead.size(); ++i)
+    into.dead_letters[{dead[i][0].text(), dead[i][1].text()}] = dead[i][2].integer() != 0;
   const auto rows = db.read().execute(queries::verify::read_effects, {"applied"});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& consumer = rows[i][0].text();
@@ -136,6 +145,15 @@ class judge {
     ++report_.expected;
     const auto effects = seen_.applied.find(consumer);
     if (effects != seen_.applied.end() && effects->second.contains({what.topic, what.subject})) return;
+    const auto dead = seen_.dead_letters.find({consumer, what.event});
+    if (dead != seen_.dead_letters.end() && dead->second) {
+      ++report_.given_up;
+      return;
+    }
+    if (seen_.parked.contains({consumer, what.event})) {
+      ++report_.pending;
+      return;
+    }
     const auto why = why_lost(what, consumer, seen_, input_.broker != nullptr);
     if (why.empty()) {
       ++report_.pending;
@@ -167,6 +185,7 @@ class judge {
       const auto found = ranked_.find({one.topic, one.key, one.subject});
       if (one.key.empty() || found == ranked_.end()) continue;
       const auto* now = found->second;
+      if (seen_.dead_letters.contains({consumer, now->event})) continue;
       const auto [before, first] = latest.try_emplace({now->topic, now->key, now->database}, now);
       if (first) continue;
       if (now->order > before->second->order) {

@@ -386,6 +386,30 @@ TEST_F(checker, without_an_effect_log_it_does_not_claim_to_have_checked) {
   EXPECT_NE(report.not_judged[0].find("effect log"), std::string::npos);
 }
 
+TEST_F(checker, a_replay_of_a_dead_letter_is_not_lost_by_those_it_is_not_for) {
+  auto tx = orders_->begin();
+  const auto id = publish(tx, event{.topic = "orders", .type = "order.placed", .key = "c"});
+  message replay;
+  replay.id = system_ids().next_as<event_id>().text();
+  replay.type = "order.placed";
+  replay.topic = "orders";
+  replay.extensions = {{"settlereplayfor", "warehouse"}, {"settlereplayof", "1.1"}};
+  republish(tx, replay);
+  tx.commit();
+  relay_all();
+  acknowledge_all("mail");
+  auto note = warehouse_->begin();
+  note.execute(
+      "insert into settle_processed_events (consumer, message_id, topic, event_type, processed_at) "
+      "values ('mail', $1, 'orders', 'order.placed', 0)",
+      {id});
+  note.commit();
+  const auto report = judge();
+  EXPECT_EQ(report.lost, 0);
+  EXPECT_EQ(report.committed, 1);
+  EXPECT_EQ(report.applied, 1);
+}
+
 TEST_F(checker, names_a_few_examples_and_counts_them_all) {
   for (int i = 0; i < 20; ++i) apply("ghost-" + std::to_string(i));
   verify_input input;

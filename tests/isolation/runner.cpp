@@ -177,7 +177,8 @@ void runner::wind_up(bool given_up) {
   }
 }
 
-// Whether there were any. One that its session is just about to end refuses: then it is gone at the next look.
+// Whether there were any. One that its session is just about to end refuses: then it is gone at the next
+// look.
 bool runner::roll_back_prepared() const {
   const auto names = query("select gid from pg_prepared_xacts where database = current_database()");
   for (const auto& name : names) {

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/verify.hpp"
@@ -90,11 +91,12 @@ class relay_actor::shaky_publisher final : public publisher {
   const surroundings& in_;
 };
 
-relay_actor::relay_actor(surroundings& in, int number) : actor(in, fmt::format("relay-{}", number)) {}
+relay_actor::relay_actor(surroundings& in, const std::string& name, std::string file)
+    : actor(in, name), file_(std::move(file)) {}
 relay_actor::~relay_actor() = default;
 
 void relay_actor::open() {
-  db_ = open_database(orders_file);
+  db_ = open_database(file_);
   broker_ = open_broker();
   destination_ = std::make_unique<shaky_publisher>(broker_->publishing(), in_);
   relay_ = std::make_unique<relay>(
@@ -125,7 +127,12 @@ void consumer_actor::open() {
   broker_ = open_broker();
   consumer_ = std::make_unique<consumer>(
       *db_, *broker_,
-      consumer_options{.name = group_, .batch_max = 1 + in_.choices.below(8), .dedup_keep = in_.dedup_keep});
+      consumer_options{
+          .name = group_,
+          .batch_max = 1 + in_.choices.below(8),
+          .retry_wait_max = std::chrono::seconds(5),  // shorter than what counts as rest
+          .on_exhausted = in_.handlers.block_keys() ? on_exhausted::block_key : on_exhausted::continue_key,
+          .dedup_keep = in_.dedup_keep});
   consumer_->on("orders", "order.placed", [this](const message& m, transaction& tx) { apply(m, tx); });
 }
 
@@ -134,6 +141,7 @@ void consumer_actor::apply(const message& m, transaction& tx) {
   if (in_.in_a_hundred(in_.now.handler_fails)) throw std::runtime_error("no room for " + order_id);
   tx.execute("insert into shipments (order_id) values ($1)", {order_id});
   note_applied(tx, group_, {.topic = m.topic, .key = m.key, .subject = order_id});
+  in_.handlers.run(group_, order_id, in_.env.now());
   if (in_.in_a_hundred(in_.now.handler_fails)) throw std::runtime_error("no room left for " + order_id);
 }
 
@@ -142,9 +150,10 @@ std::string consumer_actor::work() {
   did_something_ = consumer_->run_once();
   const auto after = consumer_->counts();
   if (!did_something_) return "idle";
-  return fmt::format("applied {}, duplicates {}, beyond {}, failures {}", after.applied - before.applied,
-                     after.duplicates - before.duplicates, after.beyond_horizon - before.beyond_horizon,
-                     after.failures - before.failures);
+  return fmt::format("applied {}, duplicates {}, beyond {}, failures {}, parked {}, replays {}",
+                     after.applied - before.applied, after.duplicates - before.duplicates,
+                     after.beyond_horizon - before.beyond_horizon, after.failures - before.failures,
+                     after.parked - before.parked, after.replays - before.replays);
 }
 
 void consumer_actor::leave() noexcept { consumer_->leave(); }
@@ -153,6 +162,20 @@ void consumer_actor::close() noexcept {
   consumer_.reset();
   broker_.reset();
   db_.reset();
+}
+
+// Not those that may have been applied long ago: here they always were.
+std::string operator_actor::work() {
+  std::int64_t sent = 0;
+  did_something_ = false;
+  for (const auto why : {dead_letter_reason::permanent, dead_letter_reason::exhausted,
+                         dead_letter_reason::too_old, dead_letter_reason::crashed_process}) {
+    const auto outcome =
+        replay(*db_, {.reason = why}, {.batches = {1000}, .failures_max = 1, .wait_max = duration::zero()});
+    sent += outcome.counts.sent;
+    did_something_ = sent > 0;
+  }
+  return fmt::format("asked for {}", sent);
 }
 
 void housekeeper::open() {

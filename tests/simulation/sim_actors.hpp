@@ -12,9 +12,14 @@
 #include "settle/consume.hpp"
 #include "settle/database.hpp"
 #include "settle/relay.hpp"
+#include "simulation/sim_handlers.hpp"
 #include "simulation/sim_vfs.hpp"
 
 namespace settle::sim {
+
+inline constexpr const char* orders_file = "orders.db";
+inline constexpr const char* broker_file = "broker.db";
+std::string file_of(const std::string& group);
 
 // What the outside world remembers when everything else has crashed.
 struct memory_of_customers {
@@ -35,6 +40,7 @@ struct surroundings {
   testing::seeded_random& choices;
   memory_of_customers& customers;
   troubles& now;
+  moody_handlers& handlers;
   duration lease_ttl{};
   int checkpoint_pages = 1000;
   duration dedup_keep = std::chrono::hours(24);
@@ -140,7 +146,7 @@ class joined_producer final : public producer {
 
 class relay_actor final : public actor {
  public:
-  relay_actor(surroundings& in, int number);
+  relay_actor(surroundings& in, const std::string& name, std::string file);
   ~relay_actor() override;
 
  private:
@@ -150,6 +156,7 @@ class relay_actor final : public actor {
   void leave() noexcept override;
   void close() noexcept override;
 
+  std::string file_;
   std::unique_ptr<database> db_;
   std::unique_ptr<broker> broker_;
   std::unique_ptr<publisher> destination_;
@@ -173,6 +180,21 @@ class consumer_actor final : public actor {
   std::unique_ptr<consumer> consumer_;
 };
 
+// Replays the dead letters of a group, all at once, and does not wait for them.
+class operator_actor final : public actor {
+ public:
+  operator_actor(surroundings& in, const std::string& group)
+      : actor(in, group + "-operator"), file_(file_of(group)) {}
+
+ private:
+  void open() override { db_ = open_database(file_); }
+  std::string work() override;
+  void close() noexcept override { db_.reset(); }
+
+  std::string file_;
+  std::unique_ptr<database> db_;
+};
+
 // Removes published rows from the outbox, and brings the broker's log back into its file.
 class housekeeper final : public actor {
  public:
@@ -186,9 +208,5 @@ class housekeeper final : public actor {
   std::unique_ptr<database> orders_;
   std::unique_ptr<database> broker_;
 };
-
-inline constexpr const char* orders_file = "orders.db";
-inline constexpr const char* broker_file = "broker.db";
-std::string file_of(const std::string& group);
 
 }  // namespace settle::sim

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/verify.hpp"
@@ -41,6 +42,7 @@ class checker {
     for (const auto& path : files_.services) services.push_back(open(path));
     const auto broker = open(files_.broker);
     check_orders(*services[0]);
+    for (std::size_t i = 1; i < services.size(); ++i) check_failures(*services[i]);
     verify_input input{.services = {}, .broker = broker.get(), .examples_max = 3};
     for (const auto& one : services) input.services.push_back(one.get());
     judge(verify(input));
@@ -74,16 +76,33 @@ class checker {
     if (torn[0][0].integer() != 0) result_.problems.emplace_back("orders and their notes differ");
   }
 
+  // Nobody waits any more, and what was given up was given up for a reason of its own.
+  void check_failures(database& db) {
+    const auto waiting = db.read().execute("select count(*) from settle_parked_keys")[0][0].integer();
+    if (waiting != 0) result_.problems.push_back(fmt::format("{} keys are still held", waiting));
+    for (const auto& one : dead_letters(db, {}, 10'000)) {
+      ++result_.dead_letters;
+      if (one.status != dead_letter_status::replayed &&
+          one.reason != dead_letter_reason::beyond_dedup_horizon)
+        result_.problems.push_back(
+            fmt::format("not replayed: {} at {}: {}", one.what.id, one.consumer, to_string(one.status)));
+      if (one.reason != dead_letter_reason::too_old && one.error.starts_with(closed))
+        result_.problems.push_back(
+            fmt::format("given up for an outage: {} at {}", one.what.id, one.consumer));
+    }
+  }
+
   void judge(const verify_report& report) {
     result_.committed = report.committed;
     for (const auto& one : report.findings)
       result_.problems.push_back(
           fmt::format("{}: {} at {}: {}", one.kind, one.subject, one.consumer, one.detail));
     if (!report.clean() || report.pending != 0 || report.applied != report.expected)
-      result_.problems.push_back(fmt::format(
-          "committed {} expected {} applied {} pending {} lost {} doubled {} ghosts {} reordered {}",
-          report.committed, report.expected, report.applied, report.pending, report.lost, report.doubled,
-          report.ghosts, report.reordered));
+      result_.problems.push_back(
+          fmt::format("committed {} expected {} applied {} given up {} pending {} lost {} doubled {} ghosts "
+                      "{} reordered {}",
+                      report.committed, report.expected, report.applied, report.given_up, report.pending,
+                      report.lost, report.doubled, report.ghosts, report.reordered));
   }
 
   const files_to_check& files_;

@@ -20,6 +20,7 @@ struct files_to_check {
 struct check_result {
   std::vector<std::string> problems;
   std::int64_t committed = 0;
+  std::int64_t dead_letters = 0;
 };
 
 check_result check_world(const files_to_check& files, const memory_of_customers& customers);

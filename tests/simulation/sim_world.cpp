@@ -88,6 +88,9 @@ class world {
   void break_io();
   void restart(duration later);
   void bury_the_dead();
+  void misbehave();
+  void employ_operators();
+  void replay_letters();
   void crash(actor* who);  // null: everyone
   void lose_power();
   void lose_power_while_relaying();
@@ -105,12 +108,15 @@ class world {
   machine computer_;
   memory_of_customers customers_;
   troubles troubles_;
+  moody_handlers handlers_;
   surroundings in_;
   appetite wants_;
   std::vector<std::unique_ptr<producer>> producers_;
   std::vector<std::unique_ptr<actor>> relays_;
   std::vector<std::unique_ptr<actor>> consumers_;
   std::unique_ptr<actor> housekeeper_;
+  std::vector<std::unique_ptr<actor>> reply_relays_;  // of what the consumers' databases publish
+  std::vector<std::unique_ptr<actor>> operators_;
   std::vector<actor*> all_;
   std::optional<strike> strike_next_;  // inside the next actor's step
   int full_for_ = 0;                   // steps until the disk has room again
@@ -126,7 +132,8 @@ world::world(const world_options& options)
       ids_(time_, noise_),
       log_(options.verbose),
       computer_(options.seed ^ 0xd15c),
-      in_{computer_, {}, random_, customers_, troubles_, seconds(10), 1000, hours(24)},
+      handlers_(options.seed),
+      in_{computer_, {}, random_, customers_, troubles_, handlers_, seconds(10), 1000, hours(24)},
       wants_(choose_appetite(random_)) {
   // SQLite draws the salts of its log, and the schema the ids of files, from a generator of its own.
   sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, static_cast<int>(options.seed % 1'000'000) + 1, nullptr);
@@ -138,7 +145,8 @@ world::world(const world_options& options)
   in_.checkpoint_pages = below(2) == 0 ? 1000 : 4 + static_cast<int>(below(40));
   for (int i = 1; i <= 2; ++i) producers_.push_back(std::make_unique<producer>(in_, i));
   producers_.push_back(std::make_unique<joined_producer>(in_, 3));
-  for (int i = 1; i <= 2; ++i) relays_.push_back(std::make_unique<relay_actor>(in_, i));
+  for (int i = 1; i <= 2; ++i)
+    relays_.push_back(std::make_unique<relay_actor>(in_, fmt::format("relay-{}", i), orders_file));
   for (int i = 1; i <= 2; ++i) consumers_.push_back(std::make_unique<consumer_actor>(in_, i, groups[0]));
   consumers_.push_back(std::make_unique<consumer_actor>(in_, 1, groups[1]));
   housekeeper_ = std::make_unique<housekeeper>(in_);
@@ -146,6 +154,17 @@ world::world(const world_options& options)
   for (const auto& one : relays_) all_.push_back(one.get());
   for (const auto& one : consumers_) all_.push_back(one.get());
   all_.push_back(housekeeper_.get());
+  if (handlers_.moody()) employ_operators();
+}
+
+void world::employ_operators() {
+  if (!operators_.empty()) return;
+  for (const std::string group : groups) {
+    reply_relays_.push_back(std::make_unique<relay_actor>(in_, group + "-relay", file_of(group)));
+    operators_.push_back(std::make_unique<operator_actor>(in_, group));
+    all_.push_back(reply_relays_.back().get());
+    all_.push_back(operators_.back().get());
+  }
 }
 
 // Files and tables, on a disk that does not fail yet.
@@ -310,13 +329,26 @@ void world::step() {
   ++steps_;
   if (full_for_ > 0 && --full_for_ == 0) computer_.files.faults.bytes_free = disk_faults().bytes_free;
   disturb();
+  if (handlers_.moody()) misbehave();
   act();
+}
+
+// Outages that last a moment, and operators who replay before anything is mended.
+void world::misbehave() {
+  if (below(50) == 0) {
+    const auto how_long = milliseconds(100 + below(6000));
+    handlers_.close_until(time_.now() + how_long);
+    note("outage", fmt::format("{} ms", how_long.count()));
+  }
+  if (below(10) == 0) step_actor(*reply_relays_[below(reply_relays_.size())]);
+  if (below(60) == 0) step_actor(*operators_[below(operators_.size())]);
 }
 
 void world::restart(duration later) {
   for (auto* one : all_) one->kill();
   computer_.files.faults = {};
   troubles_ = {};
+  handlers_.close_until({});
   strike_next_.reset();
   time_.advance(latest_ - time_.now() + later);
   latest_ = time_.now();
@@ -330,7 +362,7 @@ bool world::drain_round() {
     step_actor(*one);
     busy = busy || one->did_something();
   }
-  for (auto* side : {&relays_, &consumers_})
+  for (auto* side : {&relays_, &reply_relays_, &consumers_})
     for (const auto& one : *side) {
       step_actor(*one);
       busy = busy || one->did_something();
@@ -353,17 +385,31 @@ void world::drain() {
   }
 }
 
+// Once the handlers are mended, whatever was given up is replayed.
+void world::replay_letters() {
+  handlers_.heal();
+  employ_operators();
+  bool any = false;
+  for (const auto& one : operators_) {
+    step_actor(*one);
+    any = one->did_something() || any;
+  }
+  if (any) drain();
+}
+
 world_result world::run() {
   prepare();
   while (steps_ < options_.steps) step();
   restart(hours(2));
   drain();
+  replay_letters();
   for (auto* one : all_) one->stop();
   const process judge(computer_, "judge");
   const auto found = check_world(
       {judge.vfs(), in_.env, {orders_file, file_of(groups[0]), file_of(groups[1])}, broker_file}, customers_);
   result_.problems.insert(result_.problems.end(), found.problems.begin(), found.problems.end());
   result_.orders = found.committed;
+  result_.dead_letters = found.dead_letters;
   for (const auto& one : result_.problems) note("problem", one);
   note("judge", fmt::format("{} orders", result_.orders));
   return std::move(result_);

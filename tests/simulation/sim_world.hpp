@@ -23,6 +23,7 @@ struct world_result {
   std::int64_t orders = 0;            // committed
   std::int64_t crashes = 0;
   std::int64_t power_losses = 0;
+  std::int64_t dead_letters = 0;  // all of them replayed, or copies of what was applied long ago
 };
 
 world_result run_world(const world_options& options);

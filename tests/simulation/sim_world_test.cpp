@@ -23,7 +23,7 @@ TEST(sim_world, another_seed_does_something_else) {
 }
 
 // Proves V3
-TEST(sim_world, a_few_seeds_see_crashes_and_power_losses_and_still_place_orders) {
+TEST(sim_world, a_few_seeds_see_crashes_power_losses_and_dead_letters_and_still_place_orders) {
   world_result sum;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const auto done = run_world({.seed = seed});
@@ -31,10 +31,12 @@ TEST(sim_world, a_few_seeds_see_crashes_and_power_losses_and_still_place_orders)
     sum.orders += done.orders;
     sum.crashes += done.crashes;
     sum.power_losses += done.power_losses;
+    sum.dead_letters += done.dead_letters;
   }
   EXPECT_GT(sum.orders, 300);
   EXPECT_GT(sum.crashes, 30);
   EXPECT_GT(sum.power_losses, 20);
+  EXPECT_GT(sum.dead_letters, 20);
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ inline constexpr named_bug findable_bugs[] = {
     {"publish_before_durable", zoo::bug::publish_before_durable},
     {"ack_lost_twice", zoo::bug::ack_lost_twice},
     {"retention_by_wrong_clock", zoo::bug::retention_by_wrong_clock},
+    {"claim_outside_rolled_back_part", zoo::bug::claim_outside_rolled_back_part},
+    {"charge_for_an_outage", zoo::bug::charge_for_an_outage},
+    {"replay_to_all_groups", zoo::bug::replay_to_all_groups},
+    {"expiry_before_replay", zoo::bug::expiry_before_replay},
+    {"overtaking_a_parked_key", zoo::bug::overtaking_a_parked_key},
 };
 
 #ifdef SETTLE_ZOO

@@ -74,13 +74,14 @@ int run(const arguments& a) {
     sum.orders += done.orders;
     sum.crashes += done.crashes;
     sum.power_losses += done.power_losses;
+    sum.dead_letters += done.dead_letters;
     sum.trace ^= done.trace;
     if (done.problems.empty()) continue;
     ++failed;
     report(a, seed, done);
   }
-  fmt::print("{} seeds, {} failed: {} orders, {} crashes, {} power losses, trace {:016x}\n", a.seeds, failed,
-             sum.orders, sum.crashes, sum.power_losses, sum.trace);
+  fmt::print("{} seeds, {} failed: {} orders, {} crashes, {} power losses, {} dead letters, trace {:016x}\n",
+             a.seeds, failed, sum.orders, sum.crashes, sum.power_losses, sum.dead_letters, sum.trace);
   return failed == 0 ? 0 : 1;
 }
 

@@ -71,5 +71,30 @@ TEST(zoo_simulation, retention_by_the_wrong_clock_is_found_as_doubled) {
   expect_found_as(zoo::bug::retention_by_wrong_clock, "doubled");
 }
 
+// Proves V2, V3, C1, C8
+TEST(zoo_simulation, claim_outside_rolled_back_part_is_found_as_lost) {
+  expect_found_as(zoo::bug::claim_outside_rolled_back_part, "lost");
+}
+
+// Proves V2, V3, C3
+TEST(zoo_simulation, charge_for_an_outage_is_found_as_given_up) {
+  expect_found_as(zoo::bug::charge_for_an_outage, "given up for an outage");
+}
+
+// Proves V2, V3, D3
+TEST(zoo_simulation, replay_to_all_groups_is_found_as_doubled) {
+  expect_found_as(zoo::bug::replay_to_all_groups, "doubled");
+}
+
+// Proves V2, V3, D3
+TEST(zoo_simulation, expiry_before_replay_is_found_as_not_replayed) {
+  expect_found_as(zoo::bug::expiry_before_replay, "not replayed");
+}
+
+// Proves V2, V3, C8
+TEST(zoo_simulation, overtaking_a_parked_key_is_found_as_reordered) {
+  expect_found_as(zoo::bug::overtaking_a_parked_key, "reordered");
+}
+
 }  // namespace
 }  // namespace settle::sim

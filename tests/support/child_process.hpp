@@ -71,6 +71,14 @@ class child_process {
     pid_ = -1;
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
   }
+  // Returns when the child has stopped itself with SIGSTOP.
+  void await_stop() const {
+    int status = 0;
+    ::waitpid(pid_, &status, WUNTRACED);
+    if (!WIFSTOPPED(status)) throw std::runtime_error("the child has ended instead of stopping");
+  }
+  void resume() const { ::kill(pid_, SIGCONT); }
+  pid_t pid() const { return pid_; }
   int kill() {
     ::kill(pid_, SIGKILL);
     return wait();

@@ -85,6 +85,7 @@ std::unique_ptr<settle::consumer> order_world::make_consumer(const consumer_opti
   made->on<order_placed>([this, name = options.name](const order_placed& e, transaction& tx) {
     tx.execute("insert into shipments (order_id) values ($1)", {e.order_id});
     note_applied(tx, name, {.topic = "orders", .key = e.customer, .subject = e.order_id});
+    if (outage) throw handler_failed(failure_class::outage, "the warehouse is closed");
     if (failing.contains(e.order_id)) throw std::runtime_error("no room for " + e.order_id);
   });
   return made;

@@ -77,6 +77,7 @@ class order_world {
 
   // Orders whose handler throws, until they are taken out.
   std::set<std::string> failing;
+  bool outage = false;  // of something that every handler needs
 
  private:
   std::unique_ptr<database> open_service(const temp_dir& in, const char* file,

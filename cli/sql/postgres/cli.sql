@@ -28,6 +28,15 @@ where scope = 'outbox' and failures > 0 order by share
 select (select count(*) from settle.members where scope = 'outbox' and lease_until > $1),
        (select count(*) from settle.shares where scope = 'outbox' and owner is not null and lease_until > $1)
 
+-- Parked messages and dead letters by consumer; few, as a rule.
+-- name: count_waiting
+select consumer, sum(parked)::bigint, sum(dead)::bigint from (
+  select consumer, count(*) as parked, 0 as dead from settle.parked_messages group by consumer
+  union all
+  select consumer, 0, count(*) from settle.dlq_events where status in ('NEW', 'REPLAYING', 'DISCARD_REQUESTED')
+  group by consumer) found
+group by consumer order by consumer
+
 -- The consumers' names come one by one from the primary key; a `distinct` would visit every record twice.
 -- name: count_dedup_records
 with recursive consumers(name) as (

@@ -1,14 +1,3 @@
--- The rows stay locked until the batch has ended: whoever takes a partition over waits for it, or finds that it
--- never committed. $2 is a JSON array of the batch's partitions.
--- name: read_fences
-select partition, epoch from settle.consumer_fences
-where consumer = $1 and partition in (select jsonb_array_elements_text($2::jsonb))
-order by partition for update
-
--- name: raise_fence
-insert into settle.consumer_fences as f (consumer, partition, epoch) values ($1, $2, $3)
-on conflict (consumer, partition) do update set epoch = excluded.epoch where f.epoch < excluded.epoch
-
 -- One atomic insert-or-skip decides who runs the handler; there is no look before it.
 -- name: claim
 insert into settle.processed_events (consumer, message_id, topic, event_type, processed_at)

@@ -1,12 +1,3 @@
--- $2 is a JSON array of the batch's partitions. All of the consumer's are read: they are few, and to take the
--- list apart costs more.
--- name: read_fences
-select partition, epoch from settle_consumer_fences where consumer = $1 and $2 is not null
-
--- name: raise_fence
-insert into settle_consumer_fences (consumer, partition, epoch) values ($1, $2, $3)
-on conflict (consumer, partition) do update set epoch = excluded.epoch where epoch < excluded.epoch
-
 -- One atomic insert-or-skip decides who runs the handler; there is no look before it.
 -- name: claim
 insert into settle_processed_events (consumer, message_id, topic, event_type, processed_at)

@@ -15,7 +15,10 @@ with expected(relation, columns, kind) as (
          ('consumer_fences', 'consumer, partition', 'primary key'),
          ('processed_batches', 'consumer, id', 'primary key'),
          ('settled_logs', 'consumer, log', 'primary key'),
-         ('dedup_horizons', 'consumer, lane, log, source', 'primary key')
+         ('dedup_horizons', 'consumer, lane, log, source', 'primary key'),
+         ('parked_messages', 'consumer, topic, message_key, single, id', 'index'),
+         ('parked_keys', 'consumer, topic, message_key, single', 'primary key'), ('parked_keys', 'consumer, next_at', 'index'),
+         ('dlq_events', 'id', 'primary key'), ('dlq_events', 'status, id', 'index'), ('dlq_events', 'message_id', 'index')
   union all
   select 'outbox_' || i, c.columns, c.kind
   from generate_series(0, 7) i, (values ('xid, seq', 'index'), ('seq', 'unique index')) c(columns, kind)),

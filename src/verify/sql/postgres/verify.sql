@@ -9,15 +9,25 @@ select consumer, topic, key, subject, event_id from settle.effects where kind = 
 select event_id, (status = 'PUBLISHED')::integer from settle.outbox_events
 
 -- Horizons go by ticks here, the first one that shows the event, and by numbers within it.
+-- Without replays of dead letters, which are no events of their own: all consumers but one skip them.
 -- name: read_outbox_events
 select e.event_id, e.topic, e.event_type, e.aggregate_id, (e.status = 'PUBLISHED')::integer,
        coalesce((select min(t.n) from settle.outbox_ticks t, settle.outbox o
                  where o.seq = e.id and pg_visible_in_snapshot(o.xid, t.snap)), 0), e.id,
        settle.lane(case when e.aggregate_id = '' then e.event_id::text else e.aggregate_id end)
 from settle.outbox_events e
+where e.headers not like '%"settlereplayfor":"%'
 
 -- name: read_processed
 select consumer, message_id, topic, event_type from settle.processed_events
 
 -- name: read_horizons
 select consumer, log, lane, place from settle.dedup_horizons where lane >= 0
+
+-- Messages that wait for another try.
+-- name: read_parked
+select consumer, message_id from settle.parked_messages
+
+-- Given up, and not replayed since.
+-- name: read_dead_letters
+select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end from settle.dlq_events

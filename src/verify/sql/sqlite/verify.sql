@@ -19,15 +19,25 @@ join broker_topics t on t.topic = m.topic
 left join broker_groups g on g.topic = m.topic
 left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and s.share = m.partition
 
+-- Without replays of dead letters, which are no events of their own: all consumers but one skip them.
 -- name: read_outbox_events
 select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0) and h.seq is null,
        null, o.seq, o.lane
 from settle_outbox o
 left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
 left join settle_outbox_held h on h.seq = o.seq
+where o.headers not like '%"settlereplayfor":"%'
 
 -- name: read_processed
 select consumer, message_id, topic, event_type from settle_processed_events
 
 -- name: read_horizons
 select consumer, log, lane, place from settle_dedup_horizons where lane >= 0
+
+-- Messages that wait for another try.
+-- name: read_parked
+select consumer, message_id from settle_parked_messages
+
+-- Given up, and not replayed since.
+-- name: read_dead_letters
+select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end from settle_dlq_events

@@ -1,0 +1,179 @@
+// What follows from failures: splitting, charging, pausing, giving up.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "base/zoo.hpp"
+#include "consume/charge.hpp"
+#include "consume/engine.hpp"
+#include "settle/metrics.hpp"
+
+namespace settle::inline v0 {
+namespace {
+
+constexpr std::size_t error_bytes_max = 4000;
+
+std::string count_text(std::int64_t number) { return std::to_string(number); }
+std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
+
+}  // namespace
+
+// Applies a batch in one transaction. If one message spoils it, everything rolls back and the rest goes
+// on without it; only a message that fails alone has failed.
+void consumer::engine::apply(batch messages, const std::stop_token& cancel) {
+  if (messages.empty() || !outage_.may_try(env().now())) return;
+  const auto why = attempt(messages, cancel);
+  if (!why) return;
+  if (messages.size() == 1)
+    failed_alone(*messages[0], why->how);
+  else
+    apply_split(messages, *why, cancel);
+}
+
+void consumer::engine::apply_split(batch messages, const failure& why, const std::stop_token& cancel) {
+  const auto apply_unless_behind = [&](batch part) {
+    std::vector<work*> free;
+    for (auto* one : part) {
+      const bool behind = std::ranges::any_of(messages, [&](const work* earlier) {
+        return earlier != one && earlier->charge && consume::same_key(earlier->what(), one->what());
+      });
+      if (!behind) free.push_back(one);
+    }
+    apply(free, cancel);
+  };
+  if (!why.at) {  // COMMIT, or a handler of several, did not say which message it minded
+    apply(messages.first(messages.size() / 2), cancel);
+    apply_unless_behind(messages.subspan(messages.size() / 2));
+    return;
+  }
+  apply(messages.first(*why.at), cancel);
+  apply_unless_behind(messages.subspan(*why.at, 1));
+  apply_unless_behind(messages.subspan(*why.at + 1));
+}
+
+failed_attempt consumer::engine::describe(const std::exception& thrown, const message& m) const {
+  std::optional<failure_class> why;
+  if (options_.classify) why = options_.classify(thrown, m);
+  if (!why) why = class_of(thrown);
+  if (zoo::has(zoo::bug::charge_for_an_outage) && why == failure_class::outage) why = failure_class::poison;
+  return {env().now(), *why, storable_text(thrown.what(), error_bytes_max)};
+}
+
+// The charge is written with the next transaction; if the process ends before, the message is simply tried
+// again.
+void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
+  if (one.charge) throw error(errc::store_unavailable, "a failure cannot be written down: " + how.error);
+  const bool only_here = one.outages > 0 && successes_ > one.successes_then;  // others have got through
+  if (how.why == failure_class::outage && !one.parked && !only_here) {
+    pause(one, how);
+    return;
+  }
+  one.charge = how;
+  count("settle_consumer_failures_total", &consumer_counts::failures, 1);
+  const auto& m = one.what();
+  env().log->write(log_level::warning, "handler_failed",
+                   {{"consumer", options_.name},
+                    {"message_id", m.id},
+                    {"topic", m.topic},
+                    {"type", m.type},
+                    {"key", m.key},
+                    {"class", std::string(to_string(how.why))},
+                    {"failures", count_text(one.parked ? one.parked->attempts + 1 : 1)},
+                    {"error", how.error}});
+}
+
+void consumer::engine::pause(work& one, const failed_attempt& how) {
+  ++one.outages;
+  one.successes_then = successes_;
+  const bool begins = !outage_.lasts();
+  outage_.goes_on(env().now());
+  if (begins) count("settle_consumer_pauses_total", &consumer_counts::pauses, 1);
+  env().log->write(begins ? log_level::error : log_level::info,
+                   begins ? "consumer_paused" : "consumer_still_paused",
+                   {{"consumer", options_.name},
+                    {"message_id", one.what().id},
+                    {"tries", count_text(outage_.failures())},
+                    {"retry_in_ms", milliseconds(outage_.until() - env().now())},
+                    {"error", how.error}});
+}
+
+void consumer::engine::resume() {
+  if (!outage_.lasts()) return;
+  env().log->write(log_level::warning, "consumer_resumed",
+                   {{"consumer", options_.name}, {"paused_ms", milliseconds(outage_.ends(env().now()))}});
+}
+
+duration consumer::engine::jittered(duration wait) const {
+  if (options_.retry_jitter <= 0) return wait;
+  const auto part = static_cast<double>(env().random->next() >> 11) * 0x1p-53;
+  return wait + duration(static_cast<std::int64_t>(static_cast<double>(wait.count()) * options_.retry_jitter *
+                                                   part));
+}
+
+dead_letter consumer::engine::letter_of(const work& of, dead_letter_reason why) const {
+  dead_letter made;
+  made.consumer = options_.name;
+  made.consumer_version = options_.version;
+  made.reason = why;
+  made.failed_at = env().now();
+  if (of.parked) made.history = of.parked->history;
+  if (of.charge) made.history.push_back(*of.charge);
+  made.attempts = (of.parked ? of.parked->attempts : 0) + (of.charge ? 1 : 0);
+  if (!made.history.empty()) made.error = made.history.back().error;
+  made.blocks_key = options_.on_exhausted == on_exhausted::block_key && !of.what().key.empty();
+  made.what = of.what();
+  made.log = of.parked ? of.parked->log : of.content.fence.partition;
+  made.position = of.content.tag.position;
+  return made;
+}
+
+// Of a message that came from the broker.
+void consumer::engine::write_charge(transaction& tx, const work& of, std::string_view dedup) {
+  const auto& m = of.what();
+  if (!replay_address(m).empty()) {
+    replay_failed(tx, m, *of.charge);
+    return;
+  }
+  if (zoo::has(zoo::bug::claim_outside_rolled_back_part)) return;
+  if (of.given_up()) {
+    const auto letter = letter_of(of, *of.judged->give_up);
+    write_dead_letter(tx, letter);
+    if (letter.blocks_key) parking_.hold_key(tx, m, dedup, std::nullopt);
+    return;
+  }
+  const auto next = of.charge->at + jittered(of.judged->wait);
+  parking_.add(tx, {of, of.content.fence.partition, dedup, 1, 0, {*of.charge}});
+  parking_.hold_key(tx, m, dedup, next);
+  expect_parked(next);
+}
+
+void consumer::engine::write_parked_charge(transaction& tx, work& of) {
+  const auto& place = *of.parked;
+  const auto first = place.first_failed_at.value_or(of.charge->at);
+  of.judged = consume::judge(options_, of.charge->why, place.attempts + 1, first, env().now());
+  if (place.starts >= consume::crashes_max) of.judged->give_up = dead_letter_reason::crashed_process;
+  if (!of.given_up()) {
+    auto history = place.history;
+    history.push_back(*of.charge);
+    const auto next = of.charge->at + jittered(of.judged->wait);
+    parking_.charge(tx, of, history, next);
+    expect_parked(next);
+    return;
+  }
+  const auto letter = letter_of(of, *of.judged->give_up);
+  write_dead_letter(tx, letter);
+  parking_.give_up(tx, of);
+  if (letter.blocks_key)
+    parking_.block_key(tx, of.what());
+  else
+    parking_.go_on(tx, of.what(), place.single, env().now());
+}
+
+void consumer::engine::count(std::string_view metric, std::int64_t consumer_counts::* which,
+                             std::int64_t by) {
+  if (by == 0) return;
+  if (!metric.empty()) env().counters->add(metric, {{"consumer", options_.name}}, by);
+  const std::scoped_lock lock(counts_mutex_);
+  counts_.*which += by;
+}
+
+}  // namespace settle::inline v0

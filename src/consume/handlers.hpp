@@ -1,0 +1,48 @@
+// Which handler a message goes to.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "settle/consume.hpp"
+
+namespace settle::consume {
+
+struct handler {
+  consumer::raw_handler each;
+  consumer::raw_batch_handler all;  // one of the two
+  bool alone = false;               // never in a transaction with others
+};
+
+class handler_table {
+ public:
+  void add(std::string_view topic, std::string_view type, handler what) {
+    const auto added = by_topic_[std::string(topic)].emplace(type, std::move(what));
+    if (!added.second)
+      throw error(errc::invalid_argument,
+                  "there is already a handler for " + std::string(type) + " on " + std::string(topic));
+  }
+
+  // Null if it has none.
+  const handler* of(const message& m) const {
+    const auto topic = by_topic_.find(m.topic);
+    if (topic == by_topic_.end()) return nullptr;
+    auto found = topic->second.find(m.type);
+    if (found == topic->second.end()) found = topic->second.find("");
+    return found == topic->second.end() ? nullptr : &found->second;
+  }
+
+  std::vector<std::string> topics() const {
+    std::vector<std::string> all;
+    for (const auto& [topic, unused] : by_topic_) all.push_back(topic);
+    return all;
+  }
+
+ private:
+  using by_type = std::map<std::string, handler, std::less<>>;
+  std::map<std::string, by_type, std::less<>> by_topic_;
+};
+
+}  // namespace settle::consume

@@ -1,0 +1,42 @@
+// Something that every message needs is away: the consumer waits, tries one message now and then, and goes on
+// by itself. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "base/retry.hpp"
+#include "settle/environment.hpp"
+
+namespace settle::consume {
+
+class outage {
+ public:
+  outage(duration wait, duration wait_max) : wait_(wait), wait_max_(wait_max) {}
+
+  bool lasts() const { return failures_ > 0; }
+  // A clock that was set back must not put it off.
+  bool may_try(timestamp now) const { return !lasts() || now >= until_ || until_ - now > wait_max_; }
+  timestamp until() const { return until_; }
+  std::int64_t failures() const { return failures_; }
+
+  // One more attempt has failed for it.
+  void goes_on(timestamp now) {
+    if (!lasts()) since_ = now;
+    ++failures_;
+    until_ = now + quadratic_wait(failures_, wait_, wait_max_);
+  }
+  // How long it has lasted.
+  duration ends(timestamp now) {
+    failures_ = 0;
+    return now - since_;
+  }
+
+ private:
+  duration wait_;
+  duration wait_max_;
+  std::int64_t failures_ = 0;
+  timestamp since_{};
+  timestamp until_{};
+};
+
+}  // namespace settle::consume

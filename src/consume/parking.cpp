@@ -1,0 +1,164 @@
+#include "consume/parking.hpp"
+
+#include <tuple>
+
+#include "base/failed_attempts.hpp"
+#include "base/json.hpp"
+#include "broker/stored_message.hpp"
+#include "queries/consume.hpp"
+
+namespace settle::consume {
+namespace {
+
+std::string_view single_of(const message& m, std::string_view dedup) {
+  return m.key.empty() ? dedup : std::string_view();
+}
+
+using full_key = std::tuple<std::string_view, std::string_view, std::string_view>;
+full_key key_of(const work& of) { return {of.what().topic, of.what().key, of.parked->single}; }
+
+std::string ids_of(std::span<work* const> messages) {
+  json_array ids;
+  for (const auto* one : messages) ids.add(one->parked->id);
+  return ids.text();
+}
+
+}  // namespace
+
+parameters parking::keys_wanted(std::span<work* const> messages) const {
+  json_array keys;
+  std::set<key_view> seen;
+  for (const auto* one : messages) {
+    const auto& m = one->what();
+    if (!m.key.empty() && seen.insert({m.topic, m.key}).second)
+      keys.add(json_array().add(m.topic).add(m.key));
+  }
+  return {consumer_, keys.text()};
+}
+
+void parking::add(transaction& tx, const entry& what) const {
+  const auto& m = what.of.what();
+  std::optional<timestamp> failed;
+  if (!what.history.empty()) failed = what.history.front().at;
+  parameters row{consumer_,     m.topic,
+                 m.key,         single_of(m, what.dedup),
+                 what.attempts, what.starts,
+                 value(failed), to_json(what.history),
+                 what.log,      what.of.content.tag.position};
+  append_message(row, m);
+  tx.post(statement{queries::consume::park_message, std::move(row)});
+}
+
+void parking::hold_key(transaction& tx, const message& m, std::string_view dedup,
+                       std::optional<timestamp> until) const {
+  tx.post(queries::consume::park_key, {consumer_, m.topic, m.key, single_of(m, dedup), value(until)});
+}
+
+std::vector<work> parking::due(transaction& look, std::size_t most, timestamp now) const {
+  auto rows = look.execute(queries::consume::read_due, {consumer_, now, static_cast<std::int64_t>(most)});
+  std::vector<work> found;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    work one;
+    one.parked = parked_place{rows[i][0].integer(),
+                              rows[i][3].text(),
+                              rows[i][4].integer(),
+                              rows[i][5].integer(),
+                              failed_attempts_from_json(rows[i][6].text()),
+                              rows[i][7].text(),
+                              rows[i][9].is_null() ? std::nullopt : std::optional(rows[i][9].time())};
+    one.content.tag.position = rows[i][8].integer();
+    auto topic = rows[i][1].text();
+    auto key = rows[i][2].text();
+    one.content.content = read_message(rows, i, 10);
+    one.content.content.topic = std::move(topic);
+    one.content.content.key = std::move(key);
+    const bool suspect = one.parked->starts > 0;
+    if (suspect && !found.empty()) break;
+    found.push_back(std::move(one));
+    if (suspect) break;
+  }
+  return found;
+}
+
+std::optional<parking::range> parking::later(transaction& look) const {
+  const auto found = look.execute(queries::consume::read_next_due, {consumer_});
+  if (found[0][0].is_null()) return std::nullopt;
+  return range{found[0][0].time(), found[0][1].time()};
+}
+
+void parking::pull(transaction& tx, timestamp now, timestamp latest) const {
+  tx.execute(queries::consume::pull_parked_keys, {consumer_, now, latest});
+}
+
+std::vector<bool> parking::lock(transaction& tx, std::span<work* const> messages) const {
+  std::set<full_key> wanted;
+  for (const auto* one : messages) wanted.insert(key_of(*one));
+  json_array keys;
+  for (const auto& [topic, key, single] : wanted) keys.add(json_array().add(topic).add(key).add(single));
+  const auto rows = tx.execute(queries::consume::lock_parked_keys, {consumer_, keys.text()});
+  std::set<full_key> ours;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    ours.emplace(rows[i][0].text(), rows[i][1].text(), rows[i][2].text());
+  std::vector<bool> locked;
+  for (const auto* one : messages) locked.push_back(ours.contains(key_of(*one)));
+  return locked;
+}
+
+std::vector<work*> parking::start(transaction& tx, std::span<work* const> messages, timestamp now) const {
+  const auto locked = lock(tx, messages);
+  std::vector<work*> ours;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (locked[i]) ours.push_back(messages[i]);
+  tx.post(queries::consume::start_parked, {ids_of(ours)});
+  for (const auto* one : ours)
+    tx.post(queries::consume::set_parked_key,
+            {consumer_, one->what().topic, one->what().key, one->parked->single, now + announced_for});
+  return ours;
+}
+
+std::vector<bool> parking::take(transaction& tx, std::span<work* const> messages) const {
+  auto taken = lock(tx, messages);
+  std::vector<parameters> rows;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (taken[i]) rows.push_back({messages[i]->parked->id});
+  const auto gone = tx.execute_many(queries::consume::take_parked, rows);
+  for (std::size_t i = 0, n = 0; i < messages.size(); ++i)
+    if (taken[i]) taken[i] = gone[n++] == 1;
+  return taken;
+}
+
+void parking::charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history,
+                     timestamp next) const {
+  const auto& m = of.what();
+  tx.post(queries::consume::charge_parked, {of.parked->id, of.parked->attempts + 1, to_json(history),
+                                            of.parked->first_failed_at.value_or(history.back().at)});
+  tx.post(queries::consume::set_parked_key, {consumer_, m.topic, m.key, of.parked->single, next});
+}
+
+void parking::give_up(transaction& tx, const work& of) const {
+  tx.post(queries::consume::take_parked, {of.parked->id});
+}
+
+void parking::block_key(transaction& tx, const message& key_of) const {
+  tx.post(queries::consume::set_parked_key, {consumer_, key_of.topic, key_of.key, "", value()});
+}
+
+void parking::end(transaction& tx, std::span<const std::int64_t> ids) const {
+  if (ids.empty()) return;
+  json_array all;
+  for (const auto id : ids) all.add(id);
+  tx.post(queries::consume::end_parked, {all.text()});
+}
+
+void parking::go_on(transaction& tx, std::span<work* const> done, timestamp now) const {
+  std::set<full_key> keys;
+  for (const auto* one : done)
+    if (keys.insert(key_of(*one)).second) go_on(tx, one->what(), one->parked->single, now);
+}
+
+void parking::go_on(transaction& tx, const message& key_of, std::string_view single, timestamp now) const {
+  tx.post(queries::consume::go_on_with_parked_key, {consumer_, key_of.topic, key_of.key, single, now});
+  tx.post(queries::consume::drop_parked_key, {consumer_, key_of.topic, key_of.key, single});
+}
+
+}  // namespace settle::consume

@@ -1,0 +1,88 @@
+// Messages that have failed alone wait in the consumer's database, and later ones of their keys behind them,
+// so that everybody else goes on. The broker is done with a parked message: the transaction that parked it
+// has claimed it, and whoever retries it takes its row away in the transaction of its effects.
+//
+// Every retry is announced in a transaction of its own before it runs. A message that was announced and did
+// not end took its process with it: it runs alone from then on, and after three times it is given up.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "consume/work.hpp"
+#include "settle/database.hpp"
+
+namespace settle::consume {
+
+constexpr std::int64_t crashes_max = 3;
+
+// Between the announcement and the transaction that runs them nobody holds the keys.
+constexpr duration announced_for = std::chrono::seconds(5);
+
+// Topic and key.
+using key_view = std::pair<std::string_view, std::string_view>;
+
+class parking {
+ public:
+  explicit parking(std::string consumer) : consumer_(std::move(consumer)) {}
+
+  // Of a batch's messages, in its first exchange: the keys that something waits for, whose rows are locked
+  // then.
+  parameters keys_wanted(std::span<work* const> messages) const;
+
+  // Takes a message in. `log` is the partition it came from, `dedup` its deduplication key.
+  struct entry {
+    const work& of;
+    std::string_view log;
+    std::string_view dedup;
+    std::int64_t attempts = 0;
+    std::int64_t starts = 0;
+    std::vector<failed_attempt> history = {};
+  };
+  void add(transaction& tx, const entry& what) const;
+  // Its key waits from now on: until then, or until an operator lets it go on.
+  void hold_key(transaction& tx, const message& m, std::string_view dedup,
+                std::optional<timestamp> until) const;
+
+  // Up to `most` messages that may be tried now, in order; those that have killed a process come alone.
+  std::vector<work> due(transaction& look, std::size_t most, timestamp now) const;
+  // When the first and the last one may be tried that may not yet.
+  struct range {
+    timestamp first, last;
+  };
+  std::optional<range> later(transaction& look) const;
+  // Whatever was to wait until after `latest` is due now: a clock was set back.
+  void pull(transaction& tx, timestamp now, timestamp latest) const;
+
+  // Announces that these are about to run, and nobody else looks at them for a moment. Those that somebody
+  // else works on are left out of the answer.
+  std::vector<work*> start(transaction& tx, std::span<work* const> messages, timestamp now) const;
+
+  // For each: whether its row was taken away, so that it may run in this transaction. False: somebody else
+  // works on its key, or has run it.
+  std::vector<bool> take(transaction& tx, std::span<work* const> messages) const;
+  // The same without taking it: it may be written to.
+  std::vector<bool> lock(transaction& tx, std::span<work* const> messages) const;
+
+  // It has failed once more.
+  void charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history,
+              timestamp next) const;
+  void give_up(transaction& tx, const work& of) const;
+  void block_key(transaction& tx, const message& key_of) const;
+  // They were announced, and did not run.
+  void end(transaction& tx, std::span<const std::int64_t> ids) const;
+
+  // Those behind them are next.
+  void go_on(transaction& tx, std::span<work* const> done, timestamp now) const;
+  void go_on(transaction& tx, const message& key_of, std::string_view single, timestamp now) const;
+
+ private:
+  std::string consumer_;
+};
+
+}  // namespace settle::consume

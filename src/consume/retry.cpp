@@ -1,0 +1,120 @@
+// Parked messages: announced, tried, and what became of it written down.
+#include <algorithm>
+
+#include "consume/engine.hpp"
+
+namespace settle::inline v0 {
+
+// So that it need not be asked for while there is other work.
+void consumer::engine::expect_parked(timestamp due) { parked_look_ = std::min(parked_look_, due); }
+
+std::vector<consume::work> consumer::engine::look_for_parked(timestamp now) {
+  std::optional<consume::parking::range> later;
+  {
+    auto look = db_.read();
+    parked_look_ = now;
+    auto due = parking_.due(look, batch_limit(), now);
+    if (!due.empty()) return due;
+    later = parking_.later(look);
+  }
+  const auto next = later ? later->first : timestamp::max();
+  parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
+  const auto latest = now + 2 * options_.retry_wait_max + consume::announced_for;
+  if (later && later->last > latest) {
+    auto tx = db_.begin();
+    parking_.pull(tx, now, latest);
+    tx.commit("consumer.pull");
+    parked_look_ = now;
+  }
+  return {};
+}
+
+// Others may park messages too, so there is a look now and then in any case.
+bool consumer::engine::retry_parked(const std::stop_token& cancel) {
+  const auto now = env().now();
+  const bool clock_set_back = parked_look_ - now > options_.idle_poll;
+  if (now < parked_look_ && !clock_set_back) return false;
+  auto due = look_for_parked(now);
+  if (due.empty()) return false;
+  std::vector<work*> all;
+  for (auto& one : due) all.push_back(&one);
+  try {
+    const auto ours = announce(all, cancel);
+    if (ours.empty()) return false;
+    done_.clear();
+    if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, cancel);
+    const auto done = std::exchange(done_, {});
+    std::vector<work*> rest;
+    for (auto* one : ours)
+      if (std::ranges::find(done, one) == done.end()) rest.push_back(one);
+    settle_parked(rest, cancel);
+  } catch (...) {
+    done_.clear();
+    for (const auto& one : due) unended_.push_back(one.parked->id);  // nobody has died over them
+    throw;
+  }
+  return true;
+}
+
+// What has failed will probably fail again, so it begins alone; where all goes well, ever more go together.
+void consumer::engine::try_parked(batch messages, const std::stop_token& cancel) {
+  std::set<consume::key_view> failed;
+  const auto needs_all = alone();
+  for (std::size_t at = 0, next = 0; at < messages.size(); at = next) {
+    std::vector<work*> chunk;
+    for (next = at; next < messages.size() && next - at < retry_together_; ++next) {
+      const auto& m = messages[next]->what();
+      if (next > at && (needs_all(m) || needs_all(messages[at]->what()))) break;
+      if (m.key.empty() || !failed.contains({m.topic, m.key})) chunk.push_back(messages[next]);
+    }
+    if (chunk.empty()) continue;
+    apply(chunk, cancel);
+    retry_together_ = std::min(2 * retry_together_, options_.batch_max);
+    for (const auto* one : chunk) {
+      if (!one->charge) continue;
+      failed.emplace(one->what().topic, one->what().key);
+      retry_together_ = 1;
+    }
+  }
+}
+
+std::vector<consume::work*> consumer::engine::announce(batch due, const std::stop_token& cancel) {
+  auto tx = db_.begin(cancel);
+  if (!unended_.empty()) {
+    parking_.end(tx, unended_);
+    for (auto* one : due)
+      if (std::ranges::find(unended_, one->parked->id) != unended_.end()) one->parked->starts = 0;
+  }
+  auto ours = parking_.start(tx, due, env().now());
+  tx.commit("consumer.announce");
+  unended_.clear();
+  return ours;
+}
+
+// Those that have failed, and those that wait behind them and did not run.
+void consumer::engine::settle_parked(batch messages, const std::stop_token& cancel) {
+  if (messages.empty()) return;
+  auto tx = db_.begin(cancel);
+  const auto locked = parking_.lock(tx, messages);
+  std::vector<std::int64_t> not_run;
+  std::vector<work*> charged;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    auto& one = *messages[i];
+    if (!locked[i]) continue;
+    if (one.parked->starts >= consume::crashes_max && !one.charge)
+      one.charge = failed_attempt{env().now(), failure_class::poison,
+                                  std::to_string(one.parked->starts) + " processes ended while it ran"};
+    if (one.charge) {
+      write_parked_charge(tx, one);
+      charged.push_back(&one);
+    } else {
+      not_run.push_back(one.parked->id);
+    }
+  }
+  parking_.end(tx, not_run);
+  tx.commit("consumer.charge");
+  const auto given_up = std::ranges::count_if(charged, [](const work* one) { return one->given_up(); });
+  count("", &consumer_counts::dead_letters, given_up);
+}
+
+}  // namespace settle::inline v0

@@ -1,0 +1,78 @@
+-- Messages that wait after a failure, and the keys that they wait for. Whoever works on a key, or adds to it,
+-- holds its row; who only retries passes over the rows that somebody holds.
+
+-- $2 is a JSON array of [topic, key]. Nearly always nothing is parked, and then the list is not looked at.
+-- name: read_parked_keys
+select k.topic, k.message_key
+from jsonb_array_elements($2::jsonb) e
+cross join lateral (
+  select p.topic, p.message_key from settle.parked_keys p
+  where p.consumer = $1 and p.topic = e ->> 0 and p.message_key = e ->> 1 and p.single = '' for update) k
+where exists (select from settle.parked_keys where consumer = $1)
+
+-- name: park_message
+insert into settle.parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,
+  position, message_id, source, event_type, subject, content_type, event_time, extensions, payload)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+
+-- name: park_key
+insert into settle.parked_keys (consumer, topic, message_key, single, next_at) values ($1, $2, $3, $4, $5)
+on conflict do nothing
+
+-- The first few of each key, in the order in which the keys are due; $3 messages at most.
+-- name: read_due
+select m.id, m.topic, m.message_key, m.single, m.attempts, m.starts, m.history, m.log, m.position, m.first_failed_at,
+       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload
+from (select topic, message_key, single, next_at from settle.parked_keys
+      where consumer = $1 and next_at <= $2 order by next_at limit $3::integer) k
+cross join lateral (
+  select * from settle.parked_messages p
+  where p.consumer = $1 and p.topic = k.topic and p.message_key = k.message_key and p.single = k.single
+  order by p.id limit 8) m
+order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3::integer
+
+-- name: read_next_due
+select min(next_at), max(next_at) from settle.parked_keys where consumer = $1
+
+-- A clock was set back: nothing waits for longer than until $3.
+-- name: pull_parked_keys
+update settle.parked_keys set next_at = $2 where consumer = $1 and next_at > $3
+
+-- $2 is a JSON array of [topic, key, single].
+-- name: lock_parked_keys
+select k.topic, k.message_key, k.single
+from jsonb_array_elements($2::jsonb) e
+cross join lateral (
+  select p.topic, p.message_key, p.single from settle.parked_keys p
+  where p.consumer = $1 and p.topic = e ->> 0 and p.message_key = e ->> 1 and p.single = e ->> 2
+  for update skip locked) k
+
+-- $1 is a JSON array of ids.
+-- name: start_parked
+update settle.parked_messages set starts = starts + 1 where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
+
+-- name: end_parked
+update settle.parked_messages set starts = 0 where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
+
+-- name: take_parked
+delete from settle.parked_messages where id = $1
+
+-- name: charge_parked
+update settle.parked_messages set attempts = $2, history = $3, starts = 0, first_failed_at = $4 where id = $1
+
+-- name: set_parked_key
+update settle.parked_keys set next_at = $5
+where consumer = $1 and topic = $2 and message_key = $3 and single = $4
+
+-- The next one of the key is due, or nothing waits for it any more.
+-- name: go_on_with_parked_key
+update settle.parked_keys set next_at = $5
+where consumer = $1 and topic = $2 and message_key = $3 and single = $4
+  and exists (select from settle.parked_messages m where m.consumer = $1 and m.topic = $2 and m.message_key = $3
+              and m.single = $4)
+
+-- name: drop_parked_key
+delete from settle.parked_keys
+where consumer = $1 and topic = $2 and message_key = $3 and single = $4
+  and not exists (select from settle.parked_messages m where m.consumer = $1 and m.topic = $2 and m.message_key = $3
+                  and m.single = $4)

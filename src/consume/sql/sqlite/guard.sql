@@ -1,0 +1,3 @@
+-- Nothing to do: the driver refuses the pragmas that would make a commit less durable.
+-- name: keep_durable
+select 1

@@ -1,0 +1,47 @@
+// A message on its way through a consumer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "settle/broker.hpp"
+#include "settle/dead_letter.hpp"
+
+namespace settle::consume {
+
+// What follows from a failure.
+struct judgement {
+  std::optional<dead_letter_reason> give_up;  // none: it is tried again
+  duration wait{};                            // before that, without jitter
+};
+
+// Where a message waits after a failure.
+struct parked_place {
+  std::int64_t id = 0;
+  std::string single;  // its own deduplication key, if it has no key
+  std::int64_t attempts = 0;
+  std::int64_t starts = 0;  // begun and not ended: so many processes have died over it
+  std::vector<failed_attempt> history;
+  std::string log;
+  std::optional<timestamp> first_failed_at;
+};
+
+struct work {
+  delivery content;
+  std::optional<parked_place> parked;    // none: it came from the broker
+  std::optional<failed_attempt> charge;  // it has failed alone, and the next transaction writes that down
+  std::optional<judgement> judged;       // what follows from the charge
+  bool unfit = false;                    // its text had to be changed to be stored at all
+  std::int64_t outages = 0;              // how often it has failed through no fault of its own
+  std::int64_t successes_then = 0;       // what others had achieved when it last did
+
+  const message& what() const { return content.content; }
+  bool given_up() const { return judged && judged->give_up; }
+};
+
+// Whether the two must keep their order.
+bool same_key(const message& a, const message& b);
+
+}  // namespace settle::consume

@@ -1,0 +1,54 @@
+// What a consumer does with a replay that reaches it. The letter's row decides: a copy counts as long as the
+// row waits for exactly that replay.
+#include "base/failed_attempts.hpp"
+#include "base/text.hpp"
+#include "dead_letter/row.hpp"
+#include "queries/dead_letter.hpp"
+#include "settle/dead_letter.hpp"
+#include "settle/metrics.hpp"
+
+namespace settle::inline v0 {
+
+std::string_view replay_address(const message& m) {
+  const auto said = m.extensions.find("settlereplayfor");
+  return said == m.extensions.end() ? std::string_view() : std::string_view(said->second);
+}
+
+std::optional<dead_letter> take_replay(transaction& tx, const message& m) {
+  const auto mark = dlq::replay_mark_of(m);
+  if (!mark) return std::nullopt;
+  auto rows = with_fault_points(tx.env(), "dead_letter.take", [&] {
+    return tx.execute(queries::dead_letter::take_letter,
+                      {mark->letter, mark->replays, replay_address(m), tx.env().now()});
+  });
+  if (rows.empty()) return std::nullopt;
+  auto letter = dlq::read_letter(rows, 0);
+  letter.what.extensions["settlereplay"] = std::to_string(letter.replays);
+  if (!letter.what.key.empty() && !letter.blocks_key) letter.what.extensions["settleoutoforder"] = "true";
+  return letter;
+}
+
+void replay_failed(transaction& tx, const message& m, const failed_attempt& how) {
+  const auto mark = dlq::replay_mark_of(m);
+  if (!mark) return;
+  const std::string consumer(replay_address(m));
+  const auto found =
+      tx.execute(queries::dead_letter::lock_replaying, {mark->letter, mark->replays, consumer});
+  if (found.empty()) return;
+  auto history = failed_attempts_from_json(found[0][0].text());
+  history.push_back(how);
+  with_fault_points(tx.env(), "dead_letter.return", [&] {
+    tx.execute(queries::dead_letter::return_letter,
+               {mark->letter, storable_text(how.error, dlq::error_bytes_max), to_json(history)});
+  });
+  tx.env().counters->add("settle_replays_failed_total", {{"consumer", consumer}});
+  tx.env().log->write(log_level::warning, "replay_failed",
+                      {{"consumer", consumer},
+                       {"id", std::to_string(mark->letter)},
+                       {"message_id", m.id},
+                       {"replays", std::to_string(mark->replays)},
+                       {"class", std::string(to_string(how.why))},
+                       {"error", how.error}});
+}
+
+}  // namespace settle::inline v0

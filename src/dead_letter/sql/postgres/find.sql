@@ -1,0 +1,52 @@
+-- Which letters there are. Ids are found first, by (status, id), and the rest is read of those alone.
+
+-- Of status $1, above $2 and up to $3. What is empty matches everything; $11: not asked for again after that.
+-- name: find_letters
+select id from settle.dlq_events
+where status = $1 and id > $2 and id <= $3
+  and ($4::text = '' or consumer = $4) and ($5::text = '' or topic = $5) and ($6::text = '' or event_type = $6)
+  and ($7::text = '' or message_key = $7) and ($8::text = '' or reason = $8)
+  and failed_at >= $9 and failed_at < $10 and coalesce(replayed_at, 0) <= $11
+order by id limit $12
+
+-- The same of the ids in the JSON array $1, with status $2.
+-- name: find_letters_among
+select id from settle.dlq_events
+where id in (select jsonb_array_elements_text($1::jsonb)::bigint) and status = $2
+  and ($3::text = '' or consumer = $3) and ($4::text = '' or topic = $4) and ($5::text = '' or event_type = $5)
+  and ($6::text = '' or message_key = $6) and ($7::text = '' or reason = $7)
+  and failed_at >= $8 and failed_at < $9 and coalesce(replayed_at, 0) <= $10
+order by id
+
+-- name: count_letters
+select count(*), coalesce(max(id), 0) from settle.dlq_events
+where status = $1 and id > $2 and id <= $3
+  and ($4::text = '' or consumer = $4) and ($5::text = '' or topic = $5) and ($6::text = '' or event_type = $6)
+  and ($7::text = '' or message_key = $7) and ($8::text = '' or reason = $8)
+  and failed_at >= $9 and failed_at < $10 and coalesce(replayed_at, 0) <= $11
+
+-- name: find_letters_of_message
+select id from settle.dlq_events where message_id = $1 order by id
+
+-- name: read_letters
+select id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
+       replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,
+       event_time, extensions, payload
+from settle.dlq_events where id in (select jsonb_array_elements_text($1::jsonb)::bigint) order by id
+
+-- name: count_groups
+select consumer, topic, event_type, reason, status, count(*), min(failed_at), max(failed_at)
+from settle.dlq_events group by consumer, topic, event_type, reason, status
+order by 6 desc, consumer, topic, event_type, reason, status
+
+-- Those that have still the status $2: somebody else may be replaying the same ones.
+-- name: send_letters
+update settle.dlq_events set status = 'REPLAYING', replays = replays + 1, replayed_at = $3
+where id in (select d.id from settle.dlq_events d
+             where d.id in (select jsonb_array_elements_text($1::jsonb)::bigint) and d.status = $2 order by d.id for update skip locked)
+returning id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
+       replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,
+       event_time, extensions, payload
+
+-- name: read_letter_states
+select id, status, replays from settle.dlq_events where id in (select jsonb_array_elements_text($1::jsonb)::bigint)

@@ -1,0 +1,196 @@
+// What a consumer does after a crash, and what becomes of replays, on both databases.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+
+#include "settle/testing.hpp"
+#include "support/child_process.hpp"
+#include "support/failing_consumer.hpp"
+
+namespace settle {
+namespace {
+
+using namespace std::chrono_literals;
+using names = std::vector<std::string>;
+
+struct failure_recovery : test::failing_consumer {};
+
+// Proves C9
+TEST_P(failure_recovery, a_message_over_which_three_processes_die_is_a_dead_letter_and_the_rest_goes_on) {
+  for (const auto* id : {"1", "killer", "3"}) deliver(id, id);
+  const auto run_process = [&](std::int64_t epoch) {
+    broker.fence = {"things/0", epoch};
+    db.reset();  // with its threads: a fork takes none along
+    test::child_process child([&] {
+      open();
+      consumer c(*db, broker, plain());
+      c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+        tx.execute("insert into things_done (what) values ($1)", {m.id});
+        if (m.id == "killer") ::raise(epoch % 2 == 0 ? SIGKILL : SIGABRT);
+      });
+      drain_for(c, 12s);
+      return 0;
+    });
+    const bool died = child.wait() != 0;
+    open();
+    time.advance(12s);
+    return died;
+  };
+  EXPECT_TRUE(run_process(1));
+  EXPECT_TRUE(run_process(2));
+  EXPECT_TRUE(run_process(3));
+  EXPECT_FALSE(run_process(4)) << "three have died";
+  const auto done = effects();
+  EXPECT_EQ(std::set(done.begin(), done.end()), (std::set<std::string>{"1", "3"}));
+  EXPECT_EQ(done.size(), 2u);
+  ASSERT_EQ(dead_letters(*db).size(), 1u);
+  EXPECT_EQ(dead_letters(*db)[0].reason, dead_letter_reason::crashed_process);
+  EXPECT_EQ(dead_letters(*db)[0].what.id, "killer");
+}
+
+// Proves C9
+TEST_P(failure_recovery, an_owner_that_left_in_good_order_makes_nobody_careful) {
+  deliver("1", "a");
+  broker.fence = {"things/0", 1};
+  {
+    auto c = make_consumer();
+    drain(*c);
+    c->leave();
+  }
+  deliver("2", "b");
+  broker.fence = {"things/0", 2};
+  auto next = make_consumer();
+  drain(*next);
+  EXPECT_EQ(next->counts().parked, 0);
+  EXPECT_EQ(log.count("cautious_mode"), 0u);
+  EXPECT_EQ(effects(), (names{"1", "2"}));
+}
+
+// Proves D3
+TEST_P(failure_recovery, a_replay_runs_once_and_unblocks_its_key) {
+  for (const auto* id : {"1", "2"}) deliver(id, "a");
+  failing["1"] = failure_class::permanent;
+  auto options = plain();
+  options.on_exhausted = on_exhausted::block_key;
+  auto c = make_consumer(options);
+  drain(*c);
+  EXPECT_TRUE(effects().empty());
+  const auto replayed = replay_message(1);
+  broker.messages.push_back(replayed);
+  drain(*c);
+  EXPECT_TRUE(effects().empty()) << "it fails again";
+  EXPECT_EQ(dead_letters(*db)[0].status, dead_letter_status::fresh);
+  EXPECT_EQ(dead_letters(*db)[0].attempts, 2);
+  failing.clear();
+  broker.messages.push_back(replay_message(2));
+  broker.messages.push_back(replay_message(2));  // delivered twice
+  broker.messages.push_back(replayed);           // and a copy of the first one
+  drain(*c);
+  EXPECT_EQ(effects(), (names{"1", "2"}));
+  EXPECT_EQ(c->counts().replays, 1);
+  EXPECT_EQ(dead_letters(*db)[0].status, dead_letter_status::replayed);
+  EXPECT_EQ(count("parked_keys"), 0);
+}
+
+// Proves D3
+TEST_P(failure_recovery, a_replay_for_another_consumer_is_skipped_and_counted) {
+  deliver("1", "a");
+  auto c = make_consumer();
+  drain(*c);
+  auto other = broker.messages[0];
+  other.extensions["settlereplayfor"] = "somebody";
+  other.extensions["settlereplayof"] = "1.1";
+  broker.messages.push_back(other);
+  drain(*c);
+  EXPECT_EQ(effects(), names{"1"});
+  EXPECT_EQ(c->counts().others_replays, 1);
+  EXPECT_EQ(broker.acknowledged.size(), 2u);
+}
+
+// Two of one key, of which the first fails for a while; one that never works; and a good one. They are
+// delivered again from the beginning after the failure, or the kill.
+struct failing_world {
+  failing_world(const std::function<std::unique_ptr<database>(const environment&)>& open,
+                fault_points* faults, duration later, std::int64_t epoch) {
+    time.advance(later);
+    db = open({.time = &time, .log = &log, .counters = &counters, .faults = faults});
+    for (const auto& [id, key] : {std::pair{"1", "a"}, {"2", "a"}, {"3", "b"}, {"4", "c"}}) {
+      auto& m = broker.messages.emplace_back();
+      m.id = id;
+      m.topic = "things";
+      m.type = "thing.done";
+      m.key = key;
+    }
+    broker.fence = {"things/0", epoch};
+    worker = std::make_unique<consumer>(*db, broker, test::failing_consumer::plain());
+    worker->on("things", "thing.done",
+               [this, healed = time.now() - later + 300ms](const message& m, transaction& tx) {
+                 tx.execute("insert into things_done (what) values ($1)", {m.id});
+                 if (m.id == "1" && time.now() < healed) throw std::runtime_error("not yet");
+                 if (m.id == "3") throw handler_failed(failure_class::permanent, "never");
+               });
+  }
+
+  void finish() {
+    for (int i = 0; i < 16; ++i) {
+      test::failing_consumer::drain(*worker);
+      time.advance(i < 8 ? 100ms : 5s);
+    }
+    worker->leave();
+  }
+
+  testing::manual_time time;
+  test::quiet_log log;
+  metrics counters;
+  std::unique_ptr<database> db;
+  test::list_broker broker;
+  std::unique_ptr<consumer> worker;
+};
+
+// Proves C1, C3, C8, D1, V3
+TEST_P(failure_recovery, survive_a_failure_and_a_kill_at_every_fault_point) {
+  const auto open_with = [&](const environment& env) {
+    return GetParam() == dialect::postgres ? postgres::open(own->conninfo(), {.env = env})
+                                           : sqlite::open(dir.file("service.db"), {.env = env});
+  };
+  const auto explored = testing::explore({
+      .prepare =
+          [&] {
+            auto tx = db->begin();
+            for (const auto* name :
+                 {"processed_events", "processed_batches", "consumer_fences", "settled_logs",
+                  "parked_messages", "parked_keys", "dlq_events", "outbox"})
+              tx.execute("delete from " + table(name));
+            tx.execute("delete from things_done");
+            tx.commit();
+            db.reset();  // with its threads: a fork takes none along
+          },
+      .run = [&](fault_points& faults) { failing_world(open_with, &faults, 0s, 1).finish(); },
+      .recover = [&] { failing_world(open_with, nullptr, 1h, 2).finish(); },
+      .check =
+          [&](const std::string& where) {
+            open();
+            auto done = effects();
+            EXPECT_LT(std::ranges::find(done, "1"), std::ranges::find(done, "2")) << where;
+            std::ranges::sort(done);
+            EXPECT_EQ(done, (names{"1", "2", "4"})) << where;
+            const auto letters = dead_letters(*db);
+            ASSERT_EQ(letters.size(), 1u) << where;
+            EXPECT_EQ(letters[0].what.id, "3") << where;
+            EXPECT_EQ(count("outbox"), 1) << where << ": the announcement";
+            EXPECT_EQ(count("parked_messages") + count("parked_keys"), 0) << where;
+          },
+  });
+  for (const auto* effect : {"consumer.take_over", "consumer.handler", "consumer.commit", "consumer.announce",
+                             "consumer.charge", "consumer.acknowledge", "consumer.end_work", "outbox.insert"})
+    for (const auto* side : {".before", ".after"})
+      EXPECT_GT(std::ranges::count(explored.points, std::string(effect) + side), 0) << effect << side;
+}
+
+INSTANTIATE_TEST_SUITE_P(databases, failure_recovery, ::testing::Values(dialect::sqlite, dialect::postgres),
+                         [](const auto& of) { return of.param == dialect::sqlite ? "sqlite" : "postgres"; });
+
+}  // namespace
+}  // namespace settle
