@@ -15,6 +15,11 @@ constexpr std::size_t error_bytes_max = 4000;
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
+// Among the failures that are remembered.
+std::int64_t outages_in(const std::vector<failed_attempt>& history) {
+  return std::ranges::count(history, failure_class::outage, &failed_attempt::why);
+}
+
 }  // namespace
 
 // Applies a batch in one transaction. If one message spoils it, everything rolls back and the rest goes
@@ -151,7 +156,10 @@ void consumer::engine::write_charge(transaction& tx, work& of, std::string_view 
 void consumer::engine::write_parked_charge(transaction& tx, work& of) {
   const auto& place = *of.parked;
   const auto first = place.first_failed_at.value_or(of.charge->at);
-  auto verdict = consume::judge(options_, of.charge->why, place.attempts + 1, first, env().now());
+  auto attempts = place.attempts + 1;
+  // What was away while it waited has used up none of its attempts; only its pauses have grown.
+  if (of.charge->why == failure_class::poison) attempts -= outages_in(place.history);
+  auto verdict = consume::judge(options_, of.charge->why, attempts, first, env().now());
   if (place.starts >= consume::crashes_max) verdict.give_up = dead_letter_reason::crashed_process;
   of.given_up = verdict.give_up.has_value();
   if (!verdict.give_up) {
