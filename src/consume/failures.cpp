@@ -15,6 +15,13 @@ constexpr std::size_t error_bytes_max = 4000;
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
+// Failures, among those that are remembered, that were expected to pass.
+std::int64_t passed_in(const std::vector<failed_attempt>& history) {
+  return std::ranges::count_if(history, [](const failed_attempt& one) {
+    return one.why == failure_class::outage || one.why == failure_class::transient;
+  });
+}
+
 }  // namespace
 
 // Applies a batch in one transaction. If one message spoils it, everything rolls back and the rest goes
@@ -149,7 +156,10 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
 void consumer::engine::write_parked_charge(transaction& tx, work& of) {
   const auto& place = *of.parked;
   const auto first = place.first_failed_at.value_or(of.charge->at);
-  of.judged = consume::judge(options_, of.charge->why, place.attempts + 1, first, env().now());
+  auto attempts = place.attempts + 1;
+  // What has passed meanwhile has used up none of its attempts; only its pauses have grown.
+  if (of.charge->why == failure_class::poison) attempts -= passed_in(place.history);
+  of.judged = consume::judge(options_, of.charge->why, attempts, first, env().now());
   if (place.starts >= consume::crashes_max) of.judged->give_up = dead_letter_reason::crashed_process;
   if (!of.given_up()) {
     auto history = place.history;
