@@ -59,8 +59,8 @@ class consumer::engine {
   std::size_t batch_limit() const;
 
   // failures.cpp: what follows from failures.
-  void apply(batch messages, const std::stop_token& cancel);
-  void apply_split(batch messages, const failure& why, const std::stop_token& cancel);
+  void apply(batch messages, const std::stop_token& cancel, int left_out = 0);
+  void apply_split(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
   void failed_alone(work& one, const failed_attempt& how);
   void pause(work& one, const failed_attempt& how);
   void resume();
