@@ -95,7 +95,7 @@ std::vector<bench::report> without_failures(const bench::options& opts) {
 
 // One message in a hundred fails for ever, one fails once and succeeds when it is tried again.
 bench::report failing(const bench::options& opts) {
-  const std::int64_t messages = batch * (opts.quick ? 4 : 600);
+  const std::int64_t messages = batch * (opts.quick ? 4 : 1200);
   fed_consumer failing(opts.folder / "failing.db");
   bench::failing_handler handler;
   failing.consumer->on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {
@@ -105,7 +105,7 @@ bench::report failing(const bench::options& opts) {
   fed_consumer steady(opts.folder / "steady.db");
   handle_each(*steady.consumer);
   const auto turns = bench::take_turns(
-      opts.quick ? 1 : 7, [&] { return failing.measure_failing(messages); },
+      opts.quick ? 1 : 5, [&] { return failing.measure_failing(messages); },
       [&] { return steady.measure(messages); });
   auto r = bench::compare(turns, failing_target);
   r.name = "consumer_failing";

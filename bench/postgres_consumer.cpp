@@ -192,7 +192,7 @@ bench::report costs(const bench::options& opts, const std::string& conninfo) {
 
 // One message in a hundred fails for ever, one fails once and succeeds when it is tried again.
 bench::report failing(const bench::options& opts, const std::string& conninfo) {
-  const std::int64_t messages = batch * (opts.quick ? 4 : 400);
+  const std::int64_t messages = batch * (opts.quick ? 4 : 600);
   fed_consumer failing(conninfo, "failing");
   bench::failing_handler handler;
   failing.consumer.on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {
@@ -202,7 +202,7 @@ bench::report failing(const bench::options& opts, const std::string& conninfo) {
   fed_consumer steady(conninfo, "steady");
   handle_each(steady.consumer);
   const auto turns = bench::take_turns(
-      opts.quick ? 1 : 7, [&] { return failing.measure_failing(messages); },
+      opts.quick ? 1 : 5, [&] { return failing.measure_failing(messages); },
       [&] { return steady.measure(messages); });
   auto r = bench::compare(turns, failing_target);
   r.name = "postgres_consumer_failing";

@@ -148,6 +148,7 @@ class consumer::engine {
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
   timestamp parked_look_{};     // when to look for parked messages next
+  timestamp gather_until_{};    // not before this while there is other work: few were due the last time
   std::size_t retry_together_ = 1;     // parked messages per transaction
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;  // transactions with handlers that committed
