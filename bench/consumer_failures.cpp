@@ -93,7 +93,7 @@ std::vector<bench::report> without_failures(const bench::options& opts) {
   return {each, rate, together};
 }
 
-// One message in a hundred fails for ever, one fails once and succeeds when it is tried again.
+// One message in two hundred fails for ever, another fails once and succeeds when it is tried again.
 bench::report failing(const bench::options& opts) {
   const std::int64_t messages = batch * (opts.quick ? 4 : 1200);
   fed_consumer failing(opts.folder / "failing.db");

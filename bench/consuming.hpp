@@ -117,12 +117,12 @@ inline settle::environment without_log() {
 inline constexpr const char* fails_always = "fails always";
 inline constexpr const char* fails_once = "fails once";
 
-// One message in a hundred of each kind, spread over the keys.
+// One message in two hundred of each kind, so one in a hundred fails, spread over the keys.
 inline void add_failing(memory_broker& to, std::int64_t number) {
   auto m = message_of(number);
   const auto drawn = static_cast<std::uint64_t>(number) * 0x9e3779b97f4a7c15U >> 32U;
-  if (drawn % 100 == 0) m.subject = fails_always;
-  if (drawn % 100 == 1) m.subject = fails_once;
+  if (drawn % 200 == 0) m.subject = fails_always;
+  if (drawn % 200 == 1) m.subject = fails_once;
   to.add(std::move(m), number);
 }
 

@@ -190,7 +190,7 @@ bench::report costs(const bench::options& opts, const std::string& conninfo) {
   return r;
 }
 
-// One message in a hundred fails for ever, one fails once and succeeds when it is tried again.
+// One message in two hundred fails for ever, another fails once and succeeds when it is tried again.
 bench::report failing(const bench::options& opts, const std::string& conninfo) {
   const std::int64_t messages = batch * (opts.quick ? 4 : 600);
   fed_consumer failing(conninfo, "failing");
