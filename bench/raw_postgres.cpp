@@ -52,6 +52,30 @@ void raw_connection::run_prepared(const char* name, const std::vector<std::strin
                                     nullptr, nullptr, 1));
 }
 
+void raw_connection::run_pipelined(const std::vector<call>& prepared) {
+  auto* conn = conn_.get();
+  const auto sent = [&](int accepted) {
+    if (accepted == 0) throw std::runtime_error(PQerrorMessage(conn));
+  };
+  sent(PQenterPipelineMode(conn));
+  sent(PQsendQueryParams(conn, "begin", 0, nullptr, nullptr, nullptr, nullptr, 1));
+  std::vector<const char*> pointers;
+  for (const auto& one : prepared) {
+    pointers.clear();
+    for (const auto& value : one.values) pointers.push_back(value.c_str());
+    sent(PQsendQueryPrepared(conn, one.name, static_cast<int>(pointers.size()), pointers.data(), nullptr,
+                             nullptr, 1));
+  }
+  sent(PQsendQueryParams(conn, "commit", 0, nullptr, nullptr, nullptr, nullptr, 1));
+  sent(PQpipelineSync(conn));
+  for (std::size_t i = 0; i < prepared.size() + 2; ++i) {
+    check(conn, PQgetResult(conn));
+    const rows none(PQgetResult(conn));  // the end of this statement's results
+  }
+  const rows sync(PQgetResult(conn));
+  sent(PQexitPipelineMode(conn));
+}
+
 std::int64_t raw_connection::read_outbox(std::int64_t after) {
   if (!reads_outbox_) {
     run("set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off");

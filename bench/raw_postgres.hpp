@@ -28,6 +28,13 @@ class raw_connection {
   void prepare(const char* name, const char* sql);
   void run_prepared(const char* name, const std::vector<std::string>& values);
 
+  // In one transaction and one round trip.
+  struct call {
+    const char* name;
+    std::vector<std::string> values;
+  };
+  void run_pipelined(const std::vector<call>& prepared);
+
   // Every row of the outbox after this number, in order and in binary; gives their count.
   std::int64_t read_outbox(std::int64_t after);
 

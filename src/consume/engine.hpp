@@ -60,8 +60,8 @@ class consumer::engine {
   std::size_t batch_limit() const;
 
   // failures.cpp: what follows from failures.
-  void apply(batch messages, const std::stop_token& cancel);
-  void apply_split(batch messages, const failure& why, const std::stop_token& cancel);
+  void apply(batch messages, const std::stop_token& cancel, int left_out = 0);
+  void apply_split(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
   void failed_alone(work& one, const failed_attempt& how);
   void pause(work& one, const failed_attempt& how);
   void resume();
@@ -150,8 +150,9 @@ class consumer::engine {
   std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
-  timestamp parked_look_{};            // when to look for parked messages next
-  std::size_t retry_together_ = 1;     // parked messages per transaction
+  timestamp parked_look_{};         // when to look for parked messages next
+  timestamp gather_until_{};        // not before this while there is other work: few were due the last time
+  std::size_t retry_together_ = 1;  // parked messages per transaction
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;         // transactions with handlers that committed
   std::map<std::string, std::size_t>

@@ -11,25 +11,38 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr std::size_t error_bytes_max = 4000;
+constexpr int left_out_max = 4;  // messages, before a batch is cut into pieces
 
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
+// Failures, among those that are remembered, that were expected to pass.
+std::int64_t passed_in(const std::vector<failed_attempt>& history) {
+  return std::ranges::count_if(history, [](const failed_attempt& one) {
+    return one.why == failure_class::outage || one.why == failure_class::transient;
+  });
+}
+
 }  // namespace
 
 // Applies a batch in one transaction. If one message spoils it, everything rolls back and the rest goes
-// on without it; only a message that fails alone has failed.
-void consumer::engine::apply(batch messages, const std::stop_token& cancel) {
+// on without it; only a message that fails alone has failed. `left_out`: how many that were so far.
+void consumer::engine::apply(batch messages, const std::stop_token& cancel, int left_out) {
   if (messages.empty() || !outage_.may_try(env().now())) return;
   const auto why = attempt(messages, cancel);
   if (!why) return;
   if (messages.size() == 1)
     failed_alone(*messages[0], why->how);
   else
-    apply_split(messages, *why, cancel);
+    apply_split(messages, *why, cancel, left_out);
 }
 
-void consumer::engine::apply_split(batch messages, const failure& why, const std::stop_token& cancel) {
+// The rest is one transaction again, because commits cost most: first what need not wait for the message,
+// then the message, then the later ones of its key. A batch with many bad ones is cut in pieces instead, so
+// that its good ones do not run once for each of them; so is one in an outage, where nothing else would get
+// through either.
+void consumer::engine::apply_split(batch messages, const failure& why, const std::stop_token& cancel,
+                                   int left_out) {
   const auto apply_unless_behind = [&](batch part) {
     std::vector<work*> free;
     for (auto* one : part) {
@@ -38,16 +51,28 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
       });
       if (!behind) free.push_back(one);
     }
-    apply(free, cancel);
+    apply(free, cancel, left_out);
   };
   if (!why.at) {  // COMMIT, or a handler of several, did not say which message it minded
-    apply(messages.first(messages.size() / 2), cancel);
+    apply(messages.first(messages.size() / 2), cancel, left_out);
     apply_unless_behind(messages.subspan(messages.size() / 2));
     return;
   }
-  apply(messages.first(*why.at), cancel);
+  const auto before = messages.first(*why.at);
+  const auto after = messages.subspan(*why.at + 1);
+  if (left_out >= left_out_max || why.how.why == failure_class::outage) {
+    apply(before, cancel, left_out);
+    apply_unless_behind(messages.subspan(*why.at, 1));
+    apply_unless_behind(after);
+    return;
+  }
+  std::vector<work*> rest(before.begin(), before.end());
+  std::vector<work*> waiting;
+  for (auto* one : after)
+    (consume::same_key(messages[*why.at]->what(), one->what()) ? waiting : rest).push_back(one);
+  apply(rest, cancel, left_out + 1);
   apply_unless_behind(messages.subspan(*why.at, 1));
-  apply_unless_behind(messages.subspan(*why.at + 1));
+  apply_unless_behind(waiting);
 }
 
 failed_attempt consumer::engine::describe(const std::exception& thrown, const message& m) const {
@@ -149,7 +174,10 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
 void consumer::engine::write_parked_charge(transaction& tx, work& of) {
   const auto& place = *of.parked;
   const auto first = place.first_failed_at.value_or(of.charge->at);
-  of.judged = consume::judge(options_, of.charge->why, place.attempts + 1, first, env().now());
+  auto attempts = place.attempts + 1;
+  // What has passed meanwhile has used up none of its attempts; only its pauses have grown.
+  if (of.charge->why == failure_class::poison) attempts -= passed_in(place.history);
+  of.judged = consume::judge(options_, of.charge->why, attempts, first, env().now());
   if (place.starts >= consume::crashes_max) of.judged->give_up = dead_letter_reason::crashed_process;
   if (!of.given_up()) {
     auto history = place.history;

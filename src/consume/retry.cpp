@@ -4,6 +4,11 @@
 #include "consume/engine.hpp"
 
 namespace settle::inline v0 {
+namespace {
+
+constexpr std::size_t worth_a_look = 8;  // parked messages: each look that finds some commits twice
+
+}  // namespace
 
 // So that it need not be asked for while there is other work.
 void consumer::engine::expect_parked(timestamp due) { parked_look_ = std::min(parked_look_, due); }
@@ -29,12 +34,16 @@ std::vector<consume::work> consumer::engine::look_for_parked(timestamp now) {
   return {};
 }
 
-// Others may park messages too, so there is a look now and then in any case.
+// Others may park messages too, so there is a look now and then in any case. Under load, those that come due
+// shortly after each other go together, a tenth of retry_wait later at most.
 bool consumer::engine::retry_parked(const std::stop_token& cancel) {
   const auto now = env().now();
   const bool clock_set_back = parked_look_ - now > options_.idle_poll;
   if (now < parked_look_ && !clock_set_back) return false;
+  const duration gather = options_.retry_wait / 10;
+  if (inbox_.size() > 0 && now < gather_until_ && gather_until_ - now <= gather) return false;
   auto due = look_for_parked(now);
+  gather_until_ = due.size() < worth_a_look ? now + gather : now;
   if (due.empty()) return false;
   std::vector<work*> all;
   for (auto& one : due) all.push_back(&one);

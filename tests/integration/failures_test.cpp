@@ -246,6 +246,22 @@ TEST_P(failures, an_outage_pauses_the_consumer_and_charges_nobody) {
   EXPECT_EQ(log.count("consumer_resumed"), 1u);
 }
 
+// Proves C3
+TEST_P(failures, an_outage_uses_up_no_attempts_of_a_message_that_waits) {
+  deliver("1", "a");
+  failing["1"] = failure_class::poison;
+  auto c = make_consumer();
+  drain(*c);
+  failing["1"] = failure_class::outage;
+  drain_for(*c, 60s);
+  failing["1"] = failure_class::poison;
+  time.advance(31s);
+  drain(*c);
+  EXPECT_EQ(c->counts().dead_letters, 0) << "it has failed twice through its own fault";
+  drain_for(*c, 10s);
+  EXPECT_EQ(c->counts().dead_letters, 1);
+}
+
 // Proves C3, C8
 TEST_P(failures, one_message_that_calls_itself_an_outage_does_not_stop_the_others) {
   for (const auto* id : {"1", "2", "3"}) deliver(id, id);

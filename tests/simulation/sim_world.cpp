@@ -373,7 +373,7 @@ bool world::drain_round() {
 
 // Until nothing has moved for longer than a lease lasts.
 void world::drain() {
-  constexpr int rounds_max = 400;
+  constexpr int rounds_max = 1000;  // a consumer may take one message per round, and every copy is one
   constexpr int quiet_rounds = 6;
   int quiet = 0;
   for (int round = 0; quiet < quiet_rounds; ++round) {

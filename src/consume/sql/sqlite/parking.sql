@@ -30,8 +30,10 @@ cross join settle_parked_messages m
               order by p.id limit 8)
 order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3
 
+-- Two looks at the ends of the index; asked for together, SQLite would walk through all of it.
 -- name: read_next_due
-select min(next_at), max(next_at) from settle_parked_keys where consumer = $1
+select (select min(next_at) from settle_parked_keys where consumer = $1),
+       (select max(next_at) from settle_parked_keys where consumer = $1)
 
 -- A clock was set back: nothing waits for longer than until $3.
 -- name: pull_parked_keys
