@@ -18,7 +18,6 @@ failure_class class_of_code(errc code) {
     case errc::destination_unavailable:
       return failure_class::outage;
     case errc::store_busy:
-    case errc::transaction_lost:
       return failure_class::transient;
     case errc::decode_failed:
     case errc::message_id_missing:

@@ -426,7 +426,7 @@ void consumer::engine::report_skipped(const message& m, verdict why) {
         return {log_level::debug, "settled"};
     }
   }();
-  if (!env().log->enabled(said.first)) return;
+  if (!may_log(said.first, said.second)) return;
   env().log->write(said.first, said.second,
                    {{"consumer", options_.name}, {"message_id", m.id}, {"type", m.type}, {"key", m.key}});
 }

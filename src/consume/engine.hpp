@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/log_limit.hpp"
 #include "base/pause.hpp"
 #include "consume/charge.hpp"
 #include "consume/fence.hpp"
@@ -63,6 +64,7 @@ class consumer::engine {
   void apply(batch messages, const std::stop_token& cancel, int left_out = 0);
   void apply_split(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
   void failed_alone(work& one, const failed_attempt& how);
+  bool may_log(log_level level, std::string_view event);
   void pause(work& one, const failed_attempt& how);
   void resume();
   failed_attempt describe(const std::exception& thrown, const message& m) const;
@@ -157,6 +159,7 @@ class consumer::engine {
   std::int64_t successes_ = 0;         // transactions with handlers that committed
   std::map<std::string, std::size_t>
       cautious_;  // partitions whose last owner died: messages to be careful with
+  std::map<std::string_view, log_limit> log_limits_;  // by event
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;
   double handler_us_ = 0;  // running average per message

@@ -11,7 +11,8 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr std::size_t error_bytes_max = 4000;
-constexpr int left_out_max = 4;  // messages, before a batch is cut into pieces
+constexpr std::int64_t lines_per_second = 100;  // of one event
+constexpr int left_out_max = 4;                 // messages, before a batch is cut into pieces
 
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
@@ -95,6 +96,7 @@ void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
   one.charge = how;
   count("settle_consumer_failures_total", &consumer_counts::failures, 1);
   const auto& m = one.what();
+  if (!may_log(log_level::warning, "handler_failed")) return;
   env().log->write(log_level::warning, "handler_failed",
                    {{"consumer", options_.name},
                     {"message_id", m.id},
@@ -104,6 +106,17 @@ void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
                     {"class", std::string(to_string(how.why))},
                     {"failures", count_text(one.parked ? one.parked->attempts + 1 : 1)},
                     {"error", how.error}});
+}
+
+// Lines about single messages: there may be a great many of them.
+bool consumer::engine::may_log(log_level level, std::string_view event) {
+  if (!env().log->enabled(level)) return false;
+  const auto left_out = log_limits_.try_emplace(event, lines_per_second).first->second.ask(env().now());
+  if (left_out.value_or(0) > 0)
+    env().log->write(
+        level, "lines_left_out",
+        {{"consumer", options_.name}, {"event", std::string(event)}, {"lines", count_text(*left_out)}});
+  return left_out.has_value();
 }
 
 void consumer::engine::pause(work& one, const failed_attempt& how) {
