@@ -49,7 +49,10 @@ bool consumer::engine::retry_parked(const std::stop_token& cancel) {
   for (auto& one : due) all.push_back(&one);
   try {
     const auto ours = announce(all, cancel);
-    if (ours.empty()) return false;
+    if (ours.empty()) {  // somebody else is at it
+      parked_look_ = now + options_.retry_wait;
+      return false;
+    }
     done_.clear();
     if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, cancel);
     const auto done = std::exchange(done_, {});
