@@ -1,5 +1,6 @@
 #include "consume/parking.hpp"
 
+#include <map>
 #include <tuple>
 
 #include "base/failed_attempts.hpp"
@@ -125,6 +126,18 @@ std::vector<bool> parking::take(transaction& tx, std::span<work* const> messages
   for (std::size_t i = 0, n = 0; i < messages.size(); ++i)
     if (taken[i]) taken[i] = gone[n++] == 1;
   return taken;
+}
+
+std::vector<bool> parking::keep(transaction& tx, std::span<work* const> messages) const {
+  auto ours = lock(tx, messages);
+  const auto rows = tx.execute(queries::consume::read_parked_attempts, {ids_of(messages)});
+  std::map<std::int64_t, std::int64_t> attempts;
+  for (std::size_t i = 0; i < rows.size(); ++i) attempts[rows[i][0].integer()] = rows[i][1].integer();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto found = attempts.find(messages[i]->parked->id);
+    ours[i] = ours[i] && found != attempts.end() && found->second == messages[i]->parked->attempts;
+  }
+  return ours;
 }
 
 void parking::charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history,

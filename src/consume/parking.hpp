@@ -66,8 +66,8 @@ class parking {
   // For each: whether its row was taken away, so that it may run in this transaction. False: somebody else
   // works on its key, or has run it.
   std::vector<bool> take(transaction& tx, std::span<work* const> messages) const;
-  // The same without taking it: it may be written to.
-  std::vector<bool> lock(transaction& tx, std::span<work* const> messages) const;
+  // The same without taking it, for one that is to be written to. False also if others have tried it since.
+  std::vector<bool> keep(transaction& tx, std::span<work* const> messages) const;
 
   // It has failed once more.
   void charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history,
@@ -82,6 +82,8 @@ class parking {
   void go_on(transaction& tx, const message& key_of, std::string_view single, timestamp now) const;
 
  private:
+  std::vector<bool> lock(transaction& tx, std::span<work* const> messages) const;
+
   std::string consumer_;
 };
 

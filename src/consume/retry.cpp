@@ -69,10 +69,12 @@ bool consumer::engine::retry_parked(const std::stop_token& cancel) {
 }
 
 // What has failed will probably fail again, so it begins alone; where all goes well, ever more go together.
+// Others must not take those for abandoned that are still to come, so it ends well before that.
 void consumer::engine::try_parked(batch messages, const std::stop_token& cancel) {
   std::set<consume::key_view> failed;
+  const auto enough = env().now() + consume::announced_for / 2;
   const auto needs_all = alone();
-  for (std::size_t at = 0, next = 0; at < messages.size(); at = next) {
+  for (std::size_t at = 0, next = 0; at < messages.size() && env().now() < enough; at = next) {
     std::vector<work*> chunk;
     for (next = at; next < messages.size() && next - at < retry_together_; ++next) {
       const auto& m = messages[next]->what();
@@ -103,24 +105,28 @@ std::vector<consume::work*> consumer::engine::announce(batch due, const std::sto
   return ours;
 }
 
-// Those that have failed, and those that wait behind them and did not run.
+// Those that have failed, and those that did not run: they wait behind one that has failed, or time was up.
 void consumer::engine::settle_parked(batch messages, const std::stop_token& cancel) {
   if (messages.empty()) return;
   auto tx = db_.begin(cancel);
-  const auto locked = parking_.lock(tx, messages);
+  const auto ours = parking_.keep(tx, messages);  // we may have slept, and others taken them over
   std::vector<std::int64_t> not_run;
   std::vector<work*> charged;
+  std::set<consume::key_view> failed;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];
-    if (!locked[i]) continue;
+    if (!ours[i]) continue;
     if (one.parked->starts >= consume::crashes_max && !one.charge)
       one.charge = failed_attempt{env().now(), failure_class::poison,
                                   std::to_string(one.parked->starts) + " processes ended while it ran"};
     if (one.charge) {
       write_parked_charge(tx, one);
       charged.push_back(&one);
+      failed.emplace(one.what().topic, one.what().key);
     } else {
       not_run.push_back(one.parked->id);
+      if (one.what().key.empty() || !failed.contains({one.what().topic, one.what().key}))
+        parking_.go_on(tx, one.what(), one.parked->single, env().now());
     }
   }
   parking_.end(tx, not_run);

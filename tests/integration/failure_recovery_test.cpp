@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "settle/testing.hpp"
 #include "support/child_process.hpp"
@@ -48,6 +50,75 @@ TEST_P(failure_recovery, a_message_over_which_three_processes_die_is_a_dead_lett
   ASSERT_EQ(dead_letters(*db).size(), 1u);
   EXPECT_EQ(dead_letters(*db)[0].reason, dead_letter_reason::crashed_process);
   EXPECT_EQ(dead_letters(*db)[0].what.id, "killer");
+}
+
+// Runs something when the handler's failure is logged: the attempt has rolled back, and is not written down
+// yet.
+struct log_with_a_hook final : log_sink {
+  bool enabled(log_level) const override { return true; }
+  void write(log_level, std::string_view event, std::initializer_list<log_field>) override {
+    if (event == "handler_failed" && on_failure) std::exchange(on_failure, {})();
+  }
+  std::function<void()> on_failure;
+};
+
+// One process has failed with a message and sleeps; another one takes the message over and succeeds. What the
+// first one wakes up to write must not become a dead letter: its replay would run a second time. Proves C8,
+// D1
+TEST_P(failure_recovery, a_charge_that_comes_too_late_is_dropped) {
+  deliver("1", "a");
+  deliver("2", "a");
+  auto options = plain();
+  options.attempts_max = 2;
+  log_with_a_hook hooked;
+  const environment env{.time = &time, .log = &hooked, .counters = &counters};
+  const auto own_db = GetParam() == dialect::postgres ? postgres::open(own->conninfo(), {.env = env})
+                                                      : sqlite::open(dir.file("service.db"), {.env = env});
+  consumer sleepy(*own_db, broker, options);
+  sleepy.on("things", "thing.done", [](const message&, transaction&) { throw std::runtime_error("no"); });
+  drain(sleepy);
+  ASSERT_EQ(count("parked_messages"), 2);
+  test::list_broker nothing;
+  consumer other(*db, nothing, options);
+  other.on("things", "thing.done", [](const message& m, transaction& tx) {
+    tx.execute("insert into things_done (what) values ($1)", {m.id});
+    if (m.id == "2") throw handler_failed(failure_class::transient, "so that its key stays");
+  });
+  time.advance(1s);
+  hooked.on_failure = [&] {
+    time.advance(10s);
+    drain(other);
+  };
+  drain(sleepy);
+  EXPECT_EQ(effects(), names{"1"});
+  EXPECT_TRUE(dead_letters(*db).empty());
+  EXPECT_EQ(sleepy.counts().dead_letters, 0);
+  EXPECT_EQ(count("parked_messages"), 1) << "the one behind it waits for its own time";
+}
+
+// Proves C9
+TEST_P(failure_recovery, slow_retries_are_not_taken_for_crashes) {
+  for (int i = 0; i < 20; ++i) {
+    deliver(std::to_string(i), std::to_string(i));
+    failing[std::to_string(i)] = failure_class::poison;
+  }
+  auto first = make_consumer();
+  drain(*first);
+  ASSERT_EQ(count("parked_messages"), 20);
+  failing.clear();
+  time.advance(1s);
+  consumer slow(*db, broker, plain());
+  int ran = 0;
+  slow.on("things", "thing.done", [&](const message&, transaction&) {
+    ++ran;
+    time.advance(3s);
+  });
+  slow.run_once();
+  EXPECT_LE(ran, 2) << "the others would look abandoned by now";
+  EXPECT_EQ(number("select count(*) from " + table("parked_messages") + " where starts > 0"), 0);
+  drain(slow);
+  EXPECT_EQ(count("parked_messages"), 0);
+  EXPECT_TRUE(dead_letters(*db).empty());
 }
 
 // Proves C9

@@ -52,9 +52,8 @@ struct failing_consumer : ::testing::TestWithParam<dialect> {
   std::string table(const std::string& name) {
     return (GetParam() == dialect::postgres ? "settle." : "settle_") + name;
   }
-  std::int64_t count(const std::string& name) {
-    return db->read().execute("select count(*) from " + table(name))[0][0].integer();
-  }
+  std::int64_t number(const std::string& sql) { return db->read().execute(sql)[0][0].integer(); }
+  std::int64_t count(const std::string& name) { return number("select count(*) from " + table(name)); }
 
   void deliver(const std::string& id, const std::string& key) {
     message m;

@@ -54,6 +54,9 @@ update settle.parked_messages set starts = starts + 1 where id in (select jsonb_
 -- name: end_parked
 update settle.parked_messages set starts = 0 where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
 
+-- name: read_parked_attempts
+select id, attempts from settle.parked_messages where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
+
 -- name: take_parked
 delete from settle.parked_messages where id = $1
 

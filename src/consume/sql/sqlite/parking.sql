@@ -54,6 +54,9 @@ update settle_parked_messages set starts = starts + 1 where id in (select value 
 -- name: end_parked
 update settle_parked_messages set starts = 0 where id in (select value from json_each($1))
 
+-- name: read_parked_attempts
+select id, attempts from settle_parked_messages where id in (select value from json_each($1))
+
 -- name: take_parked
 delete from settle_parked_messages where id = $1
 
