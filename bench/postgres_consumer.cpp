@@ -207,7 +207,8 @@ bench::report failing(const bench::options& opts, const std::string& conninfo) {
   auto r = bench::compare(turns, failing_target);
   r.name = "postgres_consumer_failing";
   r.what =
-      "1 % fails for ever and 1 % once, until all is applied or given up; in place of raw: the same consumer "
+      "one message in 200 fails for ever and one once, until all is applied or given up; in place of raw: "
+      "the same consumer "
       "without failures";
   r.unit = "messages/s";
   bench::keep_processor_time_only(r);

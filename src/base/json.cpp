@@ -1,7 +1,7 @@
 #include "base/json.hpp"
 
-#include <algorithm>
 #include <boost/json.hpp>
+#include <utility>
 
 #include "settle/error.hpp"
 
@@ -11,8 +11,15 @@ namespace {
 
 bool is_plain(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\'; }
 
+// To the end whatever comes: without a way out compilers look at many characters at once.
+bool all_plain(std::string_view text) {
+  bool plain = true;
+  for (const char c : text) plain &= is_plain(c);
+  return plain;
+}
+
 void append_string(std::string& out, std::string_view text) {
-  if (std::ranges::all_of(text, is_plain)) {
+  if (all_plain(text)) {
     out += '"';
     out += text;
     out += '"';
@@ -89,6 +96,17 @@ json_array& json_array::add(const json_array& nested) {
   auto& out = next();
   out += '[';
   out += nested.content_;
+  out += ']';
+  return *this;
+}
+
+json_array& json_array::add_all(std::initializer_list<std::string_view> texts) {
+  auto& out = next();
+  char before = '[';
+  for (const auto text : texts) {
+    out += std::exchange(before, ',');
+    append_string(out, text);
+  }
   out += ']';
   return *this;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ class json_array {
   json_array& add(std::string_view text);
   json_array& add(std::int64_t number);
   json_array& add(const json_array& nested);
+  json_array& add_all(std::initializer_list<std::string_view> texts);  // as one nested array; not empty
   std::string text() const { return "[" + content_ + "]"; }
 
  private:

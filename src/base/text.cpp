@@ -61,6 +61,9 @@ std::string storable_text(std::string_view text, std::size_t bytes_max) {
 std::string one_line(std::string_view text, std::size_t bytes_max) { return cleaned(text, bytes_max, ""); }
 
 bool is_utf8(std::string_view text) {
+  unsigned char bits = 0;
+  for (const char c : text) bits |= static_cast<unsigned char>(c);
+  if (bits < 0x80) return true;  // nearly always
   for (std::size_t at = 0; at < text.size();) {
     const auto length = utf8_sequence(text, at);
     if (length == 0) return false;

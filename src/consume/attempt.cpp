@@ -1,9 +1,12 @@
 // One attempt at a batch: fence, claims, handlers and commit in one transaction.
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/zoo.hpp"
 #include "consume/charge.hpp"
@@ -148,17 +151,47 @@ void consumer::engine::take_over(batch messages, const std::stop_token& cancel) 
   }
 }
 
-std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<const std::string_view> keys,
-                                                    std::span<const std::size_t> order) const {
-  std::vector<parameters> rows;
-  rows.reserve(order.size());
-  const auto now = env().now();
-  for (const auto i : order) {
+// Those that may run, in the order of their keys: two nodes with the same messages must not deadlock. On
+// PostgreSQL one statement claims all that have topic and type in common.
+std::vector<consumer::engine::claim_group> consumer::engine::claim_groups_of(
+    batch messages, std::span<const std::string_view> keys) const {
+  const auto shared = [&](std::size_t i) {
     const auto& m = messages[i]->what();
+    return std::pair<std::string_view, std::string_view>(m.topic, m.type);
+  };
+  std::vector<std::size_t> order;
+  order.reserve(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& m = messages[i]->what();
+    if (handlers_.of(m) != nullptr && address_of(m).empty()) order.push_back(i);
+  }
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::tuple(shared(i), keys[i], i); });
+  std::vector<claim_group> groups;
+  for (const auto i : order) {
+    if (!claims_lists() || groups.empty() || shared(groups.back().front()) != shared(i))
+      groups.emplace_back();
+    groups.back().push_back(i);
+  }
+  return groups;
+}
+
+std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<const std::string_view> keys,
+                                                    std::span<const claim_group> groups) const {
+  std::vector<parameters> rows;
+  rows.reserve(groups.size());
+  const auto now = env().now();
+  for (const auto& group : groups) {
+    const auto& m = messages[group.front()]->what();
     auto& row = rows.emplace_back();  // not from a list: that would copy each text twice
     row.reserve(5);
     row.emplace_back(options_.name);
-    row.emplace_back(keys[i]);
+    if (claims_lists()) {
+      json_array wanted;
+      for (const auto i : group) wanted.add(keys[i]);
+      row.emplace_back(wanted.text());
+    } else {
+      row.emplace_back(keys[group.front()]);
+    }
     row.emplace_back(m.topic);
     row.emplace_back(m.type);
     row.emplace_back(now);
@@ -171,14 +204,8 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
 consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) {
   plan made{{}, dedup_keys_of(messages)};
   const std::span<const std::string_view> keys = made.keys.all;
-  std::vector<std::size_t>
-      order;  // that of the keys, so that two nodes with the same messages cannot deadlock
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& m = messages[i]->what();
-    if (handlers_.of(m) != nullptr && address_of(m).empty()) order.push_back(i);
-  }
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(keys[i], i); });
-  const auto claims = claims_of(messages, keys, order);
+  const auto groups = claim_groups_of(messages, keys);
+  const auto claims = claims_of(messages, keys, groups);
   const auto held = consume::fence_keeper::of(messages);
   const auto wanted_fences = fences_.row_of(held);
   const parameters parked_row = parking_.keys_wanted(messages);
@@ -189,16 +216,27 @@ consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) 
                                           {queries::consume::read_highest_horizons, {&horizon_row, 1}}}};
   const auto found = tx.execute_all(exchange);
   fences_.check(tx, held, found.front());
-  const auto claimed = std::span(found).subspan(1, order.size());
   made.what.assign(messages.size(), verdict::ignore);
-  for (std::size_t n = 0; n < order.size(); ++n)
-    made.what[order[n]] = claimed[n].affected() == 1 ? verdict::run : verdict::duplicate;
+  for (std::size_t n = 0; n < groups.size(); ++n) judge_claims(groups[n], found[n + 1], made);
   if (zoo::has(zoo::bug::ack_lost_twice))
-    for (std::size_t n = 0; n < order.size(); ++n)
-      if (claimed[n].affected() == 0) tx.execute(queries::consume::forget, {options_.name, keys[order[n]]});
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      if (made.what[i] == verdict::duplicate) tx.execute(queries::consume::forget, {options_.name, keys[i]});
   judge_fresh(tx, messages, {found.back(), found[found.size() - 2]}, made);
   take_replays(tx, messages, made);
   return made;
+}
+
+// Of two with one key in a batch the first has the claim.
+void consumer::engine::judge_claims(const claim_group& group, const result& claimed, plan& of) {
+  const bool all = claimed.affected() == std::ssize(group);
+  std::set<std::string, std::less<>> fresh;
+  if (!all)
+    for (std::size_t i = 0; i < claimed.size(); ++i) fresh.insert(claimed[i][0].text());
+  for (const auto i : group) {
+    const auto found = fresh.find(of.keys.all[i]);
+    of.what[i] = all || found != fresh.end() ? verdict::run : verdict::duplicate;
+    if (found != fresh.end()) fresh.erase(found);
+  }
 }
 
 // A message without a record runs, unless its record may have expired, it has already failed, or something of

@@ -113,8 +113,13 @@ class consumer::engine {
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
   };
   plan claim(transaction& tx, batch messages);
+  using claim_group =
+      std::vector<std::size_t>;  // messages of one topic and type, by their place in the batch
+  bool claims_lists() const { return db_.speaks() == dialect::postgres; }
+  std::vector<claim_group> claim_groups_of(batch messages, std::span<const std::string_view> keys) const;
   std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
-                                    std::span<const std::size_t> order) const;
+                                    std::span<const claim_group> groups) const;
+  static void judge_claims(const claim_group& group, const result& claimed, plan& of);
   // What a batch's first exchange has shown.
   struct looked_up {
     const result& horizons;

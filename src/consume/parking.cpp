@@ -1,5 +1,6 @@
 #include "consume/parking.hpp"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -27,13 +28,15 @@ std::string ids_of(std::span<work* const> messages) {
 }  // namespace
 
 parameters parking::keys_wanted(std::span<work* const> messages) const {
+  std::vector<key_view> wanted;
+  wanted.reserve(messages.size());
+  for (const auto* one : messages)
+    if (!one->what().key.empty()) wanted.emplace_back(one->what().topic, one->what().key);
+  std::ranges::sort(wanted);
+  const auto repeated = std::ranges::unique(wanted);
+  wanted.erase(repeated.begin(), repeated.end());
   json_array keys;
-  std::set<key_view> seen;
-  for (const auto* one : messages) {
-    const auto& m = one->what();
-    if (!m.key.empty() && seen.insert({m.topic, m.key}).second)
-      keys.add(json_array().add(m.topic).add(m.key));
-  }
+  for (const auto& [topic, key] : wanted) keys.add_all({topic, key});
   return {consumer_, keys.text()};
 }
 
@@ -95,7 +98,7 @@ std::vector<bool> parking::lock(transaction& tx, std::span<work* const> messages
   std::set<full_key> wanted;
   for (const auto* one : messages) wanted.insert(key_of(*one));
   json_array keys;
-  for (const auto& [topic, key, single] : wanted) keys.add(json_array().add(topic).add(key).add(single));
+  for (const auto& [topic, key, single] : wanted) keys.add_all({topic, key, single});
   const auto rows = tx.execute(queries::consume::lock_parked_keys, {consumer_, keys.text()});
   std::set<full_key> ours;
   for (std::size_t i = 0; i < rows.size(); ++i)

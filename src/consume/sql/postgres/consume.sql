@@ -1,8 +1,10 @@
--- One atomic insert-or-skip decides who runs the handler; there is no look before it.
+-- One atomic insert-or-skip decides who runs the handler; there is no look before it. $2 is a JSON array of
+-- deduplication keys; those that were new come back.
 -- name: claim
 insert into settle.processed_events (consumer, message_id, topic, event_type, processed_at)
-values ($1, $2, $3, $4, $5)
+select $1, jsonb_array_elements_text($2::jsonb), $3, $4, $5::bigint
 on conflict do nothing
+returning message_id
 
 -- The weak ways, for the bug zoo only.
 -- name: is_processed
