@@ -67,7 +67,8 @@ struct consumer_options {
   // The consumer's name: its group at the broker and its name in the deduplication records. Two
   // processes with one name share the work; two names each get everything.
   std::string name;
-  // Topics to listen to. Empty: those of the handlers' event types.
+  // Topics to listen to. Empty: those of the handlers' event types. Given, it is a declaration that the
+  // handlers are held to: one for another topic is refused, and so is a topic that has none.
   std::vector<std::string> topics = {};
   dedup_key key = dedup_key::message_id;
   // Messages per transaction. More is faster; a failure rolls back and splits the batch.
@@ -108,6 +109,13 @@ struct consumer_options {
   duration takeover_wait = std::chrono::seconds(10);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);
+};
+
+// One thing that a consumer listens to.
+struct subscribed {
+  std::string topic;
+  std::string type;  // empty: every type that has no handler of its own there
+  friend bool operator==(const subscribed&, const subscribed&) = default;
 };
 
 // What a consumer has done since it was made.
@@ -169,6 +177,10 @@ class consumer final : public service {
 
   // Fetches, applies one batch, acknowledges. False when nothing could be done now.
   bool run_once(std::stop_token cancel = {}) override;
+
+  // What it has handlers for, by topic and type: for a test or a start-up check that compares it with what
+  // the service may listen to.
+  std::vector<subscribed> subscriptions() const;
 
   consumer_counts counts() const;
 

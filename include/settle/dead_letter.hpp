@@ -135,6 +135,8 @@ replay_outcome replay(database& db, const dead_letter_filter& which, const repla
 
 // In the transaction that gives up: the row, and the event on "<topic>.dlq". The letter's id.
 std::int64_t write_dead_letter(transaction& tx, const dead_letter& of);
+// After the commit: the counter, and the log line, which whoever gives up many may leave out for some.
+void report_dead_letter(const environment& env, const dead_letter& of, bool with_line = true);
 
 // The consumer a message is addressed to; empty: to everybody, as usual.
 std::string_view replay_address(const message& m);

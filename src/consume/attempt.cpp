@@ -94,6 +94,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     if (zoo::has(zoo::bug::claim_kept_after_failed_handler)) tx.commit("consumer.commit");
     return why;
   }
+  given_up_.clear();
   write_down(tx, messages, todo);
   if (zoo::has(zoo::bug::ack_before_commit) && !parked) {
     std::vector<delivery_tag> tags;
@@ -388,7 +389,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, const plan& o
         expect_parked(env().now());
         break;
       case verdict::beyond_horizon:
-        write_dead_letter(tx, beyond_horizon(one));
+        give_up(tx, beyond_horizon(one));
         break;
       case verdict::replay:
         if (!of.letters.at(i).blocks_key) break;
@@ -439,7 +440,7 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
   count("settle_consumer_ignored_total", &consumer_counts::ignored, counted[verdict::ignore]);
   count("settle_consumer_parked_total", &consumer_counts::parked,
         counted[verdict::behind] + counted[verdict::cautious] + counted[verdict::charge] - given_up);
-  count("", &consumer_counts::dead_letters, given_up + counted[verdict::beyond_horizon]);
+  report_given_up();
   count("settle_consumer_replays_total", &consumer_counts::replays, counted[verdict::replay]);
   count("settle_consumer_others_replays_total", &consumer_counts::others_replays,
         counted[verdict::others_replay]);

@@ -40,6 +40,18 @@ void check(const consumer_options& options) {
   check_waits(options);
 }
 
+void check_declared(const consumer_options& options, const std::vector<std::string>& handled) {
+  const auto refuse = [&](const std::string& what) {
+    throw error(errc::invalid_argument, "consumer " + options.name + " " + what);
+  };
+  for (const auto& topic : handled)
+    if (std::ranges::find(options.topics, topic) == options.topics.end())
+      refuse("has a handler for the topic " + topic + ", which its options.topics do not name");
+  for (const auto& topic : options.topics)
+    if (std::ranges::find(handled, topic) == handled.end())
+      refuse("names the topic " + topic + " in its options.topics and has no handler for it");
+}
+
 }  // namespace
 
 consumer::engine::engine(database& db, broker& from, const consumer_options& options)
@@ -61,11 +73,10 @@ void consumer::engine::add(std::string_view topic, std::string_view type, consum
 
 void consumer::engine::subscribe() {
   if (subscription_) return;
-  auto topics = options_.topics;
-  if (topics.empty()) topics = handlers_.topics();
-  if (topics.empty())
-    throw error(errc::invalid_argument, "consumer " + options_.name + " has no handlers and no topics");
-  subscription_ = broker_.subscribe({options_.name, topics});
+  const auto handled = handlers_.topics();
+  if (handled.empty()) throw error(errc::invalid_argument, "consumer " + options_.name + " has no handlers");
+  if (!options_.topics.empty()) check_declared(options_, handled);
+  subscription_ = broker_.subscribe({options_.name, handled});
 }
 
 // Parked messages and new ones take turns.
@@ -202,6 +213,7 @@ consumer& consumer::on_batch(std::string_view topic, std::string_view type, raw_
 }
 
 bool consumer::run_once(std::stop_token cancel) { return engine_->run_once(cancel); }
+std::vector<subscribed> consumer::subscriptions() const { return engine_->subscriptions(); }
 consumer_counts consumer::counts() const { return engine_->counts(); }
 std::string_view consumer::name() const { return engine_->name(); }
 const environment& consumer::env() const { return engine_->env(); }

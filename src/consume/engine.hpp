@@ -39,6 +39,7 @@ class consumer::engine {
   const std::string& name() const { return options_.name; }
   wakeup& arrivals();
   duration idle_wait() const;
+  std::vector<subscribed> subscriptions() const { return handlers_.all(); }
   consumer_counts counts() const;
 
  private:
@@ -70,6 +71,8 @@ class consumer::engine {
   failed_attempt describe(const std::exception& thrown, const message& m) const;
   duration jittered(duration wait) const;
   dead_letter letter_of(const work& of, dead_letter_reason why) const;
+  void give_up(transaction& tx, dead_letter letter);
+  void report_given_up();
   void write_charge(transaction& tx, const work& of, std::string_view dedup);
   void write_parked_charge(transaction& tx, work& of);
 
@@ -154,6 +157,7 @@ class consumer::engine {
    public:
     void wait(duration at_most, std::stop_token stop) override { settle::pause(at_most, stop); }
   } no_arrivals_;
+  std::vector<dead_letter> given_up_;         // in the open transaction
   std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};

@@ -1,5 +1,6 @@
 // What follows from failures: splitting, charging, pausing, giving up.
 #include <algorithm>
+#include <utility>
 
 #include "base/text.hpp"
 #include "base/zoo.hpp"
@@ -164,6 +165,18 @@ dead_letter consumer::engine::letter_of(const work& of, dead_letter_reason why) 
   return made;
 }
 
+void consumer::engine::give_up(transaction& tx, dead_letter letter) {
+  letter.id = write_dead_letter(tx, letter);
+  given_up_.push_back(std::move(letter));
+}
+
+// Not before the commit: what rolls back has not been given up.
+void consumer::engine::report_given_up() {
+  const auto letters = std::exchange(given_up_, {});
+  count("", &consumer_counts::dead_letters, std::ssize(letters));
+  for (const auto& one : letters) report_dead_letter(env(), one, may_log(log_level::error, "dead_lettered"));
+}
+
 // Of a message that came from the broker.
 void consumer::engine::write_charge(transaction& tx, const work& of, std::string_view dedup) {
   const auto& m = of.what();
@@ -174,7 +187,7 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
   if (zoo::has(zoo::bug::claim_outside_rolled_back_part)) return;
   if (of.given_up()) {
     const auto letter = letter_of(of, *of.judged->give_up);
-    write_dead_letter(tx, letter);
+    give_up(tx, letter);
     if (letter.blocks_key) parking_.hold_key(tx, m, dedup, std::nullopt);
     return;
   }
@@ -201,7 +214,7 @@ void consumer::engine::write_parked_charge(transaction& tx, work& of) {
     return;
   }
   const auto letter = letter_of(of, *of.judged->give_up);
-  write_dead_letter(tx, letter);
+  give_up(tx, letter);
   parking_.give_up(tx, of);
   if (letter.blocks_key)
     parking_.block_key(tx, of.what());

@@ -34,6 +34,13 @@ class handler_table {
     return found == topic->second.end() ? nullptr : &found->second;
   }
 
+  std::vector<subscribed> all() const {
+    std::vector<subscribed> found;
+    for (const auto& [topic, by_type] : by_topic_)
+      for (const auto& [type, unused] : by_type) found.push_back({topic, type});
+    return found;
+  }
+
   std::vector<std::string> topics() const {
     std::vector<std::string> all;
     for (const auto& [topic, unused] : by_topic_) all.push_back(topic);

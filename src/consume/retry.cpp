@@ -108,10 +108,10 @@ std::vector<consume::work*> consumer::engine::announce(batch due, const std::sto
 // Those that have failed, and those that did not run: they wait behind one that has failed, or time was up.
 void consumer::engine::settle_parked(batch messages, const std::stop_token& cancel) {
   if (messages.empty()) return;
+  given_up_.clear();
   auto tx = db_.begin(cancel);
   const auto ours = parking_.keep(tx, messages);  // we may have slept, and others taken them over
   std::vector<std::int64_t> not_run;
-  std::vector<work*> charged;
   std::set<consume::key_view> failed;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];
@@ -121,7 +121,6 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
                                   std::to_string(one.parked->starts) + " processes ended while it ran"};
     if (one.charge) {
       write_parked_charge(tx, one);
-      charged.push_back(&one);
       failed.emplace(one.what().topic, one.what().key);
     } else {
       not_run.push_back(one.parked->id);
@@ -131,8 +130,7 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
   }
   parking_.end(tx, not_run);
   tx.commit("consumer.charge");
-  const auto given_up = std::ranges::count_if(charged, [](const work* one) { return one->given_up(); });
-  count("", &consumer_counts::dead_letters, given_up);
+  report_given_up();
 }
 
 }  // namespace settle::inline v0

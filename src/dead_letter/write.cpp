@@ -43,21 +43,6 @@ void announce(transaction& tx, const dead_letter& of, std::int64_t id) {
   }
 }
 
-void tell(const environment& env, const dead_letter& of, std::int64_t id) {
-  const std::string reason(to_string(of.reason));
-  env.counters->add("settle_dead_letters_total", {{"consumer", of.consumer}, {"reason", reason}});
-  env.log->write(log_level::error, "dead_lettered",
-                 {{"consumer", of.consumer},
-                  {"id", std::to_string(id)},
-                  {"message_id", of.what.id},
-                  {"topic", of.what.topic},
-                  {"type", of.what.type},
-                  {"key", of.what.key},
-                  {"reason", reason},
-                  {"attempts", std::to_string(of.attempts)},
-                  {"error", of.error}});
-}
-
 }  // namespace
 
 std::int64_t write_dead_letter(transaction& tx, const dead_letter& of) {
@@ -65,8 +50,23 @@ std::int64_t write_dead_letter(transaction& tx, const dead_letter& of) {
     return tx.execute({queries::dead_letter::insert_letter, dlq::letter_parameters(of)})[0][0].integer();
   });
   announce(tx, of, id);
-  tell(tx.env(), of, id);
   return id;
+}
+
+void report_dead_letter(const environment& env, const dead_letter& of, bool with_line) {
+  const std::string reason(to_string(of.reason));
+  env.counters->add("settle_dead_letters_total", {{"consumer", of.consumer}, {"reason", reason}});
+  if (!with_line) return;
+  env.log->write(log_level::error, "dead_lettered",
+                 {{"consumer", of.consumer},
+                  {"id", std::to_string(of.id)},
+                  {"message_id", of.what.id},
+                  {"topic", of.what.topic},
+                  {"type", of.what.type},
+                  {"key", of.what.key},
+                  {"reason", reason},
+                  {"attempts", std::to_string(of.attempts)},
+                  {"error", of.error}});
 }
 
 }  // namespace settle::inline v0

@@ -226,6 +226,34 @@ TEST(consumer, a_refused_commit_is_traced_to_its_message) {
   EXPECT_EQ(c->counts().failures, 1);
 }
 
+// Proves D7
+TEST(consumer, reports_a_dead_letter_only_when_it_has_committed) {
+  bench b;
+  {
+    auto tx = b.db->begin();
+    tx.execute("create table parents (id integer primary key)");
+    tx.execute(
+        "create table children (id integer primary key, parent integer references parents deferrable "
+        "initially deferred)");
+    tx.commit();
+  }
+  b.broker.messages = {bench::make("1", "a")};
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    if (m.id == "1") throw handler_failed(failure_class::permanent, "never");
+    tx.execute("insert into children (parent) values (42)");
+  });
+  EXPECT_TRUE(c->run_once());
+  EXPECT_EQ(b.log.count("dead_lettered"), 0u);
+  b.broker.messages.push_back(
+      bench::make("2", "b"));  // its handler spoils the commit that gives up the first one
+  EXPECT_TRUE(c->run_once());
+  EXPECT_EQ(c->counts().failures, 2);
+  EXPECT_EQ(b.log.count("dead_lettered"), 1u);
+  EXPECT_EQ(b.counters.value("settle_dead_letters_total", {{"consumer", "tester"}, {"reason", "permanent"}}),
+            1);
+  EXPECT_EQ(c->counts().dead_letters, 1);
+}
+
 // Proves C2
 TEST(consumer, deduplicates_by_aggregate_and_type_where_asked) {
   bench b;
@@ -303,6 +331,36 @@ TEST(consumer, messages_of_a_type_without_a_handler_are_acknowledged_and_counted
   EXPECT_EQ(c->counts().ignored, 1);
   EXPECT_EQ(b.broker.acknowledged.size(), 1u);
   EXPECT_EQ(count(*b.db, "settle_processed_events"), 0);
+}
+
+// Proves C11
+TEST(consumer, is_held_to_the_topics_that_it_declares) {
+  bench b;
+  const auto handler = [](const message&, transaction&) {};
+  const auto refused = [&](consumer_options options) -> std::string {
+    auto made = b.make_consumer(handler, std::move(options));
+    try {
+      made->run_once();
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::invalid_argument);
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refused({.name = "tester", .topics = {"things"}}), "");
+  EXPECT_NE(refused({.name = "tester", .topics = {"orders"}}).find("a handler for the topic things"),
+            std::string::npos);
+  EXPECT_NE(refused({.name = "tester", .topics = {"things", "orders"}}).find("names the topic orders"),
+            std::string::npos);
+}
+
+// Proves C11
+TEST(consumer, lists_what_it_listens_to) {
+  bench b;
+  auto made = b.make_consumer([](const message&, transaction&) {});
+  made->on("orders", "", [](const message&, transaction&) {});
+  const std::vector<subscribed> expected = {{"orders", ""}, {"things", "thing.done"}};
+  EXPECT_EQ(made->subscriptions(), expected);
 }
 
 // Proves C3

@@ -60,7 +60,7 @@ TEST(pipeline, survives_a_failure_and_a_kill_at_every_fault_point) {
       EXPECT_TRUE(std::ranges::count(explored.points, std::string(effect) + side) > 0) << effect << side;
 }
 
-// The seed's first test. Proves V1, C1
+// The seed's first test. Proves V1, C1, I8
 TEST(pipeline, an_event_emitted_twice_under_one_id_is_applied_once) {
   temp_dir dir;
   order_world world(dir);

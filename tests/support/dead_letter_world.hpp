@@ -76,9 +76,11 @@ struct dead_letter_world : ::testing::TestWithParam<dialect> {
 
   std::int64_t write(const dead_letter& of) {
     auto tx = db->begin();
-    const auto id = write_dead_letter(tx, of);
+    auto written = of;
+    written.id = write_dead_letter(tx, of);
     tx.commit();
-    return id;
+    report_dead_letter(db->env(), written);
+    return written.id;
   }
 
   // So many, with the keys "1", "2", …
