@@ -37,6 +37,8 @@ constexpr std::array table{
            "Connections closed at once because http.connections_max were open."},
     metric{"settle_http_requests_total", counter, "path, status",
            "Answered HTTP requests; paths that are not served are counted as other."},
+    metric{"settle_once_total", counter, "service, outcome",
+           "Idempotent requests: outcome is executed, replayed, in_flight or mismatch."},
     metric{"settle_outbox_delayed_events", gauge, "", "Committed events that wait for their deliver_at."},
     metric{"settle_outbox_failed_events", gauge, "",
            "Events that were given up because the broker rejects them, and wait for an operator."},

@@ -1,0 +1,72 @@
+// What docs/guides/requests.md quotes: a request that is executed once.
+//
+// Usage: requests <folder>      an existing, empty folder for the database file
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "settle/database.hpp"
+#include "settle/once.hpp"
+#include "settle/sqlite.hpp"
+
+namespace {
+
+// [snippet: place_order]
+std::string place_order(settle::database& db, const std::string& user, const std::string& key,
+                        std::int64_t cents) {
+  const auto fingerprint = "POST /orders " + std::to_string(cents);
+  const auto result = settle::once(
+      db, {.service = "shop", .caller = user, .key = key},
+      [&](settle::transaction& tx) {
+        const auto left = tx.execute("update stock set left = left - 1 where left > 0 returning left");
+        if (left.empty())
+          return settle::answer{.status = 409, .body = "sold out", .keep = settle::keeps::answer};
+        tx.execute("insert into orders (buyer, cents) values ($1, $2)", {user, cents});
+        return settle::answer{.status = 201, .body = "ordered"};
+      },
+      {.fingerprint = fingerprint});
+  switch (result.outcome) {
+    case settle::once_outcome::executed:
+      return std::to_string(result.what.status) + " " + result.what.body;
+    case settle::once_outcome::replayed:
+      return std::to_string(result.what.status) + " " + result.what.body + " (again)";
+    case settle::once_outcome::in_flight:
+      return "409 the first request with this key is still at work";
+    case settle::once_outcome::mismatch:
+      return "422 this key was used for another request";
+  }
+  return "";
+}
+// [end]
+
+int run(const std::string& folder) {
+  const auto db = settle::sqlite::open(folder + "/shop.db");
+  settle::migrate(*db);
+  auto tx = db->begin();
+  tx.execute("create table orders (id integer primary key, buyer text not null, cents integer not null)");
+  tx.execute("create table stock (left integer not null)");
+  tx.execute("insert into stock (left) values (1)");
+  tx.commit();
+
+  std::string seen;
+  seen += place_order(*db, "ann", "k-1", 4200) + "\n";
+  seen += place_order(*db, "ann", "k-1", 4200) + "\n";
+  seen += place_order(*db, "ann", "k-1", 9900) + "\n";
+  seen += place_order(*db, "bob", "k-1", 4200) + "\n";
+  std::fputs(seen.c_str(), stdout);
+  const std::string expected =
+      "201 ordered\n201 ordered (again)\n422 this key was used for another request\n409 sold out\n";
+  return seen == expected ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return argc == 2 ? run(argv[1]) : 2;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

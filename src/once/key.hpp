@@ -1,0 +1,38 @@
+// What is stored of an identity and of an answer. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "settle/once.hpp"
+
+namespace settle::keys {
+
+// The name of an identity: 32 bytes that tell nobody whose key it was.
+std::string identity_of(const request_identity& who);
+
+// The lock of an identity, where locks have numbers.
+std::int64_t lock_number(const std::string& identity);
+
+// Of the fingerprint that a caller gave; empty for an empty one.
+std::string fingerprint_of(std::string_view given);
+
+struct stored_answer {
+  std::string run;
+  std::string fingerprint;
+  answer what;
+};
+
+// status, headers, body and hash of an answer, as the last columns of a record.
+void append_answer(parameters& row, const answer& of);
+// Of a row of open_key or read_key; nothing if it has no record. Throws store_corrupt if the hash is another
+// one.
+std::optional<stored_answer> read_stored(const result& rows);
+
+// Where one of them is empty, nothing has to be the same.
+inline bool same_request(std::string_view fingerprint, std::string_view other) {
+  return fingerprint.empty() || other.empty() || fingerprint == other;
+}
+
+}  // namespace settle::keys

@@ -1,0 +1,218 @@
+#include "settle/once.hpp"
+
+#include <optional>
+
+#include "base/text.hpp"
+#include "once/in_flight.hpp"
+#include "once/key.hpp"
+#include "queries/once.hpp"
+#include "settle/error.hpp"
+#include "settle/event.hpp"
+#include "settle/metrics.hpp"
+
+namespace settle::inline v0 {
+namespace {
+
+constexpr std::size_t key_bytes_max = 255;
+constexpr int runs_max = 5;  // of one call, each undone because another one was faster
+
+struct opened_key {
+  std::string identity;
+  std::string fingerprint;
+  std::string run;  // this execution
+};
+
+opened_key open(const environment& env, const request_identity& who, const once_options& options) {
+  if (who.key.empty() || who.key.size() > key_bytes_max)
+    throw error(errc::invalid_argument, "an idempotency key has 1 to " + std::to_string(key_bytes_max) +
+                                            " bytes; this one has " + std::to_string(who.key.size()));
+  check_name(who.service, {"service of an idempotency key", event_limits::name_bytes_max});
+  if (options.keep <= duration::zero())
+    throw error(errc::invalid_argument, "once_options.keep must be positive");
+  return {keys::identity_of(who), keys::fingerprint_of(options.fingerprint), env.ids->next().text()};
+}
+
+void check(const answer& of, const once_options& options) {
+  auto bytes = of.body.size();
+  for (const auto& [name, content] : of.headers) {
+    bytes += name.size() + content.size();
+    if (!is_utf8(name) || !is_utf8(content) || (name + content).find('\0') != std::string::npos)
+      throw error(errc::invalid_argument, "a header of a recorded answer is not UTF-8 text");
+  }
+  if (bytes > options.answer_bytes_max)
+    throw error(errc::payload_too_large, "an answer of " + std::to_string(bytes) +
+                                             " bytes; once_options.answer_bytes_max is " +
+                                             std::to_string(options.answer_bytes_max));
+}
+
+statement record_of(const environment& env, const request_identity& who, const opened_key& key,
+                    const answer& what, const once_options& options) {
+  const auto now = env.now();
+  parameters row;
+  row.reserve(10);
+  row.emplace_back(blob{key.identity});
+  row.emplace_back(who.service);
+  row.emplace_back(key.run);
+  row.emplace_back(blob{key.fingerprint});
+  row.emplace_back(now);
+  row.emplace_back(now + options.keep);
+  keys::append_answer(row, what);
+  return {queries::once::record_key, std::move(row)};
+}
+
+once_result answered(const keys::stored_answer& known, const opened_key& key) {
+  if (known.run == key.run) return {once_outcome::executed, known.what};
+  if (!keys::same_request(known.fingerprint, key.fingerprint)) return {once_outcome::mismatch, {}};
+  return {once_outcome::replayed, known.what};
+}
+
+// What is known already; nothing: this caller may run.
+std::optional<once_result> look(transaction& tx, const opened_key& key) {
+  const auto found =
+      tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity)});
+  if (const auto known = keys::read_stored(found)) return answered(*known, key);
+  if (found[0][0].integer() == 0) return once_result{once_outcome::in_flight, {}};
+  return std::nullopt;
+}
+
+// Its own transaction may or may not have committed, or somebody else's record has refused it. The lock waits
+// until the one in doubt has ended; the look after it sees what that has left.
+std::optional<once_result> resolve(database& db, const opened_key& key, const std::stop_token& cancel) {
+  auto tx = db.begin(cancel);
+  tx.execute(queries::once::wait_for_key, {keys::lock_number(key.identity)});
+  const auto known = keys::read_stored(tx.execute(queries::once::read_key, {blob{key.identity}}));
+  if (!known) return std::nullopt;
+  return answered(*known, key);
+}
+
+class run_in_this_process {
+ public:
+  run_in_this_process(const database& db, const opened_key& key) : db_(db), key_(key) {
+    entered_ = keys::in_flight::of_this_process().enter(db, key.identity, key.fingerprint);
+  }
+  ~run_in_this_process() {
+    if (entered_ == keys::in_flight::entry::first)
+      keys::in_flight::of_this_process().leave(db_, key_.identity);
+  }
+  run_in_this_process(const run_in_this_process&) = delete;
+  run_in_this_process& operator=(const run_in_this_process&) = delete;
+
+  keys::in_flight::entry entered() const { return entered_; }
+
+ private:
+  const database& db_;
+  const opened_key& key_;
+  keys::in_flight::entry entered_;
+};
+
+void count(const environment& env, const request_identity& who, once_outcome of) {
+  env.counters->add("settle_once_total",
+                    {{"service", std::string(who.service)}, {"outcome", std::string(to_string(of))}});
+}
+
+// The record commits with the effects. Refused: somebody else has committed the same key, or the commit has
+// failed for a reason of its own; the record tells.
+std::optional<once_result> commit_record(database& db, owned_transaction& tx, const statement& record,
+                                         const opened_key& key, const std::stop_token& cancel) {
+  try {
+    tx.commit_with(record, "once.commit");
+  } catch (const error& e) {
+    if (e.code() != errc::constraint_violated && !e.outcome_unknown()) throw;
+    if (auto known = resolve(db, key, cancel)) return known;
+    if (e.outcome_unknown()) return std::nullopt;  // it certainly did not commit
+    throw;
+  }
+  return once_result{once_outcome::executed, {}};
+}
+
+// Nothing: it was undone, and may be tried again.
+std::optional<once_result> try_once(database& db, const request_identity& who, const opened_key& key,
+                                    const once_work& work, const once_options& options,
+                                    const std::stop_token& cancel) {
+  std::optional<owned_transaction> tx(db.begin(cancel));
+  if (auto known = look(*tx, key)) return known;
+  auto what = work(*tx);
+  check(what, options);
+  if (what.keep != keeps::everything) {
+    tx.reset();
+    if (what.keep == keeps::nothing) return once_result{once_outcome::executed, std::move(what)};
+    tx.emplace(db.begin(cancel));
+    if (auto known = look(*tx, key)) return known;
+  }
+  auto ended = commit_record(db, *tx, record_of(db.env(), who, key, what, options), key, cancel);
+  if (ended && ended->outcome == once_outcome::executed) ended->what = std::move(what);
+  return ended;
+}
+
+// What the work undoes, or a failure of it, leaves the caller's own part of the transaction as it was.
+answer run_undoable(transaction& tx, const once_work& work, const once_options& options) {
+  const auto undo = [&] { tx.execute("rollback to savepoint settle_once"); };
+  tx.execute("savepoint settle_once");
+  answer what;
+  try {
+    what = work(tx);
+    check(what, options);
+    if (what.keep != keeps::everything) undo();
+    tx.execute("release savepoint settle_once");
+  } catch (...) {
+    undo();
+    throw;
+  }
+  return what;
+}
+
+}  // namespace
+
+std::string_view to_string(once_outcome of) {
+  switch (of) {
+    case once_outcome::executed:
+      return "executed";
+    case once_outcome::replayed:
+      return "replayed";
+    case once_outcome::in_flight:
+      return "in_flight";
+    case once_outcome::mismatch:
+      return "mismatch";
+  }
+  return "unknown";
+}
+
+once_result once(database& db, const request_identity& who, const once_work& work,
+                 const once_options& options, std::stop_token cancel) {
+  const auto key = open(db.env(), who, options);
+  const run_in_this_process here(db, key);
+  const auto told = [&](once_result result) {
+    count(db.env(), who, result.outcome);
+    return result;
+  };
+  if (here.entered() == keys::in_flight::entry::second) return told({once_outcome::in_flight, {}});
+  if (here.entered() == keys::in_flight::entry::mismatch) return told({once_outcome::mismatch, {}});
+  for (int run = 1;; ++run) {
+    if (auto result = try_once(db, who, key, work, options, cancel)) return told(std::move(*result));
+    if (run >= runs_max)
+      throw error(errc::store_unavailable, "the commit was lost " + std::to_string(run) +
+                                               " times; nothing of this request has happened");
+  }
+}
+
+once_result once(transaction& tx, const request_identity& who, const once_work& work,
+                 const once_options& options) {
+  const auto key = open(tx.env(), who, options);
+  if (auto known = look(tx, key)) {
+    count(tx.env(), who, known->outcome);
+    return *known;
+  }
+  auto what = run_undoable(tx, work, options);
+  if (what.keep != keeps::nothing) tx.execute(record_of(tx.env(), who, key, what, options));
+  count(tx.env(), who, once_outcome::executed);
+  return {once_outcome::executed, std::move(what)};
+}
+
+std::int64_t forget_expired_keys(database& db, std::int64_t at_most) {
+  auto tx = db.begin();
+  const auto gone = tx.execute(queries::once::forget_expired, {db.env().now(), at_most}).affected();
+  tx.commit("once.forget");
+  return gone;
+}
+
+}  // namespace settle::inline v0

@@ -1,0 +1,21 @@
+-- One transaction writes at a time: whoever gets here has no rival. $2 is for databases where it may have one.
+-- name: open_key
+select 1, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash
+from (select $2 as unused) one left join settle_idempotency_keys k on k.identity = $1
+
+-- name: wait_for_key
+select $1
+
+-- name: read_key
+select 1, run, fingerprint, status, headers, body, response_hash
+from settle_idempotency_keys where identity = $1
+
+-- Not "on conflict do nothing": a second record of one key must take its transaction down with it.
+-- name: record_key
+insert into settle_idempotency_keys (identity, service, run, fingerprint, answered_at, expires_at, status, headers, body,
+  response_hash)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+
+-- name: forget_expired
+delete from settle_idempotency_keys where identity in (
+  select identity from settle_idempotency_keys where expires_at <= $1 order by expires_at limit $2)

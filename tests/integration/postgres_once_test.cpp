@@ -1,0 +1,100 @@
+// Idempotent requests over a line to PostgreSQL that breaks.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "settle/error.hpp"
+#include "settle/once.hpp"
+#include "settle/postgres.hpp"
+#include "support/postgres_fixture.hpp"
+#include "support/tcp_proxy.hpp"
+
+namespace settle {
+namespace {
+
+using namespace std::chrono_literals;
+using test::tcp_proxy;
+
+constexpr query add_deed{"test_add_deed", "", "insert into deeds (what) values ($1)"};
+
+struct postgres_requests : ::testing::Test {
+  void SetUp() override {
+    if (const auto why = test::postgres_missing(); !why.empty()) GTEST_SKIP() << why;
+    server.emplace();
+    direct = postgres::open(server->conninfo());
+    migrate(*direct);
+    server->run("create table deeds (what text not null)");
+    line.emplace("127.0.0.1", std::stoi(test::word_of(server->conninfo(), "port")));
+  }
+
+  std::unique_ptr<database> through_the_line() {
+    const auto address = "host=127.0.0.1 port=" + std::to_string(line->port()) + " sslmode=disable";
+    return postgres::open(test::with(server->conninfo(), address),
+                          {.statement_timeout = 20s, .connections_max = 1});
+  }
+
+  static once_result ask(database& on, const std::string& key) {
+    return once(on, {"shop", "ann", key}, [&](transaction& tx) {
+      tx.post(add_deed, {key});
+      return answer{.body = "thanks"};
+    });
+  }
+
+  std::int64_t deeds(const std::string& key) {
+    return direct->read().execute("select count(*) from deeds where what = $1", {key})[0][0].integer();
+  }
+
+  // The server may need a moment to see that the line of the first one is gone.
+  once_result repeat(const std::string& key) {
+    for (;;) {
+      auto result = ask(*direct, key);
+      if (result.outcome != once_outcome::in_flight) return result;
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+  // However it broke, the caller repeats the request, over a line that works.
+  void cut_everywhere(tcp_proxy::direction which) {
+    auto db = through_the_line();
+    std::size_t at = 0;
+    for (bool struck = true; struck; at += 4) {
+      ask(*db, "warm " + std::to_string(which) + std::to_string(at));
+      const auto key = "cut " + std::to_string(which) + std::to_string(at);
+      line->arm(which, tcp_proxy::cut, at);
+      try {
+        EXPECT_EQ(ask(*db, key).outcome, once_outcome::executed);
+        EXPECT_EQ(deeds(key), 1) << "it was told so";
+      } catch (const error& e) {
+        EXPECT_TRUE(e.retryable()) << e.what();
+      }
+      struck = line->struck();
+      line->disarm();
+      EXPECT_EQ(repeat(key).what.body, "thanks");
+      EXPECT_EQ(deeds(key), 1) << "cut after " << at << " bytes";
+    }
+    EXPECT_GT(at, 100u);
+  }
+
+  std::optional<test::scratch_database> server;
+  std::optional<tcp_proxy> line;
+  std::unique_ptr<database> direct;
+};
+
+// Proves I4
+TEST_F(postgres_requests, cost_one_round_trip_beside_their_transaction) {
+  auto db = through_the_line();
+  ask(*db, "warm");
+  const auto before = line->round_trips();
+  EXPECT_EQ(ask(*db, "measured").outcome, once_outcome::executed);
+  EXPECT_EQ(line->round_trips() - before, 2u) << "the look, and the work with its record and the commit";
+}
+
+// Proves I4: an unknown outcome is resolved by waiting for the identity, never guessed
+TEST_F(postgres_requests, over_a_line_that_is_cut_anywhere_have_one_effect) {
+  cut_everywhere(tcp_proxy::to_server);
+  cut_everywhere(tcp_proxy::to_client);
+}
+
+}  // namespace
+}  // namespace settle
