@@ -1,8 +1,8 @@
 // PostgreSQL: what publishing adds to the smallest transaction there is, one bare order: through the library
 // with one client and with sixteen, and as one SQL statement with sixteen.
 #include <atomic>
-#include <future>
 
+#include "clients.hpp"
 #include "raw_postgres.hpp"
 #include "service.hpp"
 #include "settle/postgres.hpp"
@@ -14,43 +14,6 @@ constexpr int one_client_percent = 40;  // more than without the event, at most
 constexpr int many_clients_percent = 50;
 constexpr double one_statement_target = 0.55;
 
-struct slice_plan {
-  int rounds;
-  int clients;
-  std::int64_t each;  // commits of each client per slice
-};
-
-bench::slice in_parallel(const slice_plan& plan, const std::function<void(int client)>& place_one) {
-  return bench::measure(plan.clients * plan.each, [&] {
-    std::vector<std::future<void>> clients;
-    for (int client = 0; client < plan.clients; ++client)
-      clients.push_back(std::async(std::launch::async, [&, client] {
-        for (std::int64_t n = 0; n < plan.each; ++n) place_one(client);
-      }));
-    for (auto& one : clients) one.get();
-  });
-}
-
-// How much the server has logged for the units of all slices.
-class logged {
- public:
-  explicit logged(bench::raw_connection& raw) : raw_(raw) {}
-
-  bench::slice of(const std::function<bench::slice()>& work) {
-    const auto before = bench::wal_position(raw_);
-    auto done = work();
-    bytes_ += bench::wal_position(raw_) - before;
-    units_ += done.units;
-    return done;
-  }
-  double per_unit() const { return static_cast<double>(bytes_) / static_cast<double>(units_); }
-
- private:
-  bench::raw_connection& raw_;
-  std::int64_t bytes_ = 0;
-  std::int64_t units_ = 0;
-};
-
 class shop {
  public:
   explicit shop(const std::string& conninfo)
@@ -60,7 +23,7 @@ class shop {
     raw_.run("create table orders (id bigint primary key, total_cents bigint not null)");
   }
 
-  bench::report transactions(const slice_plan& plan, int percent_more) {
+  bench::report transactions(const bench::slice_plan& plan, int percent_more) {
     auto r =
         compare(plan, 100.0 / (100 + percent_more), [&](int) { place(true); }, [&](int) { place(false); });
     r.name = "postgres_emit_" + std::to_string(plan.clients);
@@ -70,7 +33,7 @@ class shop {
     return r;
   }
 
-  bench::report one_statement(const slice_plan& plan, double target) {
+  bench::report one_statement(const bench::slice_plan& plan, double target) {
     std::vector<std::unique_ptr<bench::raw_connection>> clients;
     for (int n = 0; n < plan.clients; ++n) clients.push_back(prepared_client());
     const auto id = [&] { return std::to_string(++number_); };
@@ -104,12 +67,12 @@ class shop {
     return made;
   }
 
-  bench::report compare(const slice_plan& plan, double target, const std::function<void(int)>& ours,
+  bench::report compare(const bench::slice_plan& plan, double target, const std::function<void(int)>& ours,
                         const std::function<void(int)>& raw) {
-    logged by_ours(raw_), by_raw(raw_);
+    bench::logged by_ours(raw_), by_raw(raw_);
     const auto turns = bench::take_turns(
-        plan.rounds, [&] { return by_ours.of([&] { return in_parallel(plan, ours); }); },
-        [&] { return by_raw.of([&] { return in_parallel(plan, raw); }); });
+        plan.rounds, [&] { return by_ours.of([&] { return bench::in_parallel(plan, ours); }); },
+        [&] { return by_raw.of([&] { return bench::in_parallel(plan, raw); }); });
     auto r = bench::compare(turns, target);
     r.unit = "commits/s";
     // The server writes, not this process.
@@ -127,8 +90,9 @@ class shop {
 std::vector<bench::report> run(const bench::options& opts, const std::string& server) {
   const bench::scratch own(server, "emit");
   shop with(own.conninfo());
-  const slice_plan one = opts.quick ? slice_plan{1, 1, 20} : slice_plan{21, 1, 200};
-  const slice_plan sixteen = opts.quick ? slice_plan{1, many, 10} : slice_plan{21, many, 100};
+  const bench::slice_plan one = opts.quick ? bench::slice_plan{1, 1, 20} : bench::slice_plan{21, 1, 200};
+  const bench::slice_plan sixteen =
+      opts.quick ? bench::slice_plan{1, many, 10} : bench::slice_plan{21, many, 100};
   return {with.transactions(one, one_client_percent), with.transactions(sixteen, many_clients_percent),
           with.one_statement(sixteen, one_statement_target)};
 }
