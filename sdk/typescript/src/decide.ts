@@ -47,7 +47,7 @@ export function isReplayed(header: Headers): boolean {
 export function decide(status: number, header: Headers, at: Moment, policy: RetryPolicy): Decision {
   const retried = [0, 408, 409, 425, 429, 500, 502, 503, 504].includes(status);
   // With this header the service itself has answered: its own conflict or failure, which is recorded.
-  const own = (status == 409 || status == 500) && header("idempotent-replayed") != null;
+  const own = (status == 409 || status == 500) && header("idempotent-replayed");
   if (!retried || own || isReplayed(header)) return { end: "answered" };
   // Said so that a limit that is no number ends the action instead of never doing so.
   if (!(at.attempt < policy.attemptsMax)) return { end: "attempts_used" };
