@@ -7,8 +7,9 @@
 //   if (!read.key) return problem(400, to_string(read.refused));
 //
 // A key is 1 to 255 printable ASCII characters. On the wire it is a structured-field string, quoted and with
-// escapes, as draft-ietf-httpapi-idempotency-key-header wants it; many clients and servers (Stripe) use it bare.
-// Both forms name the same key. All functions here are pure but make(); values may be shared between threads.
+// escapes, as draft-ietf-httpapi-idempotency-key-header wants it; many clients and servers (Stripe) use it
+// bare. Both forms name the same key. All functions here are pure but make(); values may be shared between
+// threads.
 #pragma once
 
 #include <compare>
@@ -26,7 +27,8 @@ inline constexpr std::size_t request_key_bytes_max = 255;
 
 enum class key_form {
   quoted,  // a structured-field string, with " and \ escaped
-  bare,    // as it is; without spaces, commas and quotes, which would make one value look like several or quoted
+  bare,    // as it is; without spaces, commas and quotes, which would make one value look like several or
+           // quoted
 };
 
 class request_key {
@@ -34,8 +36,8 @@ class request_key {
   // A new one: a UUID from the environment's ids.
   static request_key make(const environment& env = {});
 
-  // A key that the application has already, such as a checkout session's id. Throws invalid_argument unless it
-  // is 1 to 255 printable ASCII characters.
+  // A key that the application has already, such as a checkout session's id. Throws invalid_argument unless
+  // it is 1 to 255 printable ASCII characters.
   explicit request_key(std::string_view text);
 
   const std::string& text() const noexcept { return text_; }
@@ -66,9 +68,9 @@ struct parsed_request_key {
   key_refusal refused = key_refusal::none;
 };
 
-// Reads the header's value in either form. Spaces and tabs around it do not count. A value that is not exactly
-// one key is refused: to guess would make two requests out of one, or one of two. Looks at no more of a long
-// value than a key may have.
+// Reads the header's value in either form. Spaces and tabs around it do not count. A value that is not
+// exactly one key is refused: to guess would make two requests out of one, or one of two. Looks at no more of
+// a long value than a key may have.
 parsed_request_key parse_request_key(std::string_view header_value);
 
 }  // namespace settle::inline v0

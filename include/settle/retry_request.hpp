@@ -1,7 +1,8 @@
 // A request that is sent until it has an answer, under one key, with whatever HTTP client you have.
 //
 //   const auto key = settle::request_key::make();      // one per user action; store it with the action
-//   const auto result = settle::retry_request(key, [&](const settle::request_key& k, const settle::request_attempt&) {
+//   const auto result = settle::retry_request(key, [&](const settle::request_key& k, const
+//   settle::request_attempt&) {
 //     auto answer = http.post("/orders", body, {{"Idempotency-Key", k.header()}});
 //     return settle::request_answer{.status = answer.status, .headers = answer.headers, .body = answer.body};
 //   });
@@ -18,8 +19,8 @@
 // the first request is still in flight. `Retry-After`, in seconds or as a date, is the least wait.
 //
 // Threads: retry_request() keeps its thread until it returns and shares nothing.
-// Errors: what `send` throws passes through, and its outcome is as unknown as after a lost connection. Options
-// out of their bounds: invalid_argument.
+// Errors: what `send` throws passes through, and its outcome is as unknown as after a lost connection.
+// Options out of their bounds: invalid_argument.
 #pragma once
 
 #include <functional>
@@ -40,7 +41,8 @@ struct request_answer {
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
 
-  // The value of a header by its name in any case, without outer spaces; several are joined by ", ". Empty: none.
+  // The value of a header by its name in any case, without outer spaces; several are joined by ", ". Empty:
+  // none.
   std::string header(std::string_view name) const;
 
   // `Idempotent-Replayed: true`: the recorded answer of an earlier request.
@@ -80,8 +82,11 @@ struct retry_decision {
   bool again = false;
   duration wait = {};                       // if again
   request_end end = request_end::answered;  // if not
+  // The answer tells what became of the action. A 401, say, tells only that this attempt did nothing.
+  bool result = false;
 };
-retry_decision decide_retry(const request_answer& answer, const retry_moment& at, const retry_options& options);
+retry_decision decide_retry(const request_answer& answer, const retry_moment& at,
+                            const retry_options& options);
 
 struct request_attempt {
   int number = 1;
@@ -92,6 +97,9 @@ struct request_result {
   request_end end = request_end::answered;
   request_answer answer = {};  // the last one that came; status 0 if none did
   bool replayed = false;       // it is the recorded answer of an earlier request with this key
+  // The answer refuses the last attempt only, and an earlier one of this call may have succeeded: remove the
+  // cause and call again with the same key. A new key could act twice.
+  bool unsure = false;
   int attempts = 0;
 };
 

@@ -74,14 +74,22 @@ std::string request_key::header(key_form form) const {
 
 std::string_view to_string(key_refusal why) {
   switch (why) {
-    case key_refusal::none: return "none";
-    case key_refusal::empty: return "empty";
-    case key_refusal::too_long: return "too_long";
-    case key_refusal::not_printable: return "not_printable";
-    case key_refusal::not_closed: return "not_closed";
-    case key_refusal::bad_escape: return "bad_escape";
-    case key_refusal::trailing_text: return "trailing_text";
-    case key_refusal::needs_quotes: return "needs_quotes";
+    case key_refusal::none:
+      return "none";
+    case key_refusal::empty:
+      return "empty";
+    case key_refusal::too_long:
+      return "too_long";
+    case key_refusal::not_printable:
+      return "not_printable";
+    case key_refusal::not_closed:
+      return "not_closed";
+    case key_refusal::bad_escape:
+      return "bad_escape";
+    case key_refusal::trailing_text:
+      return "trailing_text";
+    case key_refusal::needs_quotes:
+      return "needs_quotes";
   }
   return "unknown";
 }

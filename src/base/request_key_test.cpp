@@ -66,7 +66,8 @@ TEST(request_key, of_any_bytes_is_a_key_or_refused) {
   for (int i = 0; i < 20'000; ++i) {
     std::string value;
     for (auto length = random.below(12); length > 0; --length)
-      value += random.below(8) == 0 ? static_cast<char>(random.below(256)) : likely[random.below(likely.size())];
+      value +=
+          random.below(8) == 0 ? static_cast<char>(random.below(256)) : likely[random.below(likely.size())];
     const auto read = parse_request_key(value);
     ASSERT_NE(read.key.has_value(), read.refused != key_refusal::none) << ::testing::PrintToString(value);
     if (read.key) {
@@ -81,7 +82,8 @@ TEST(request_key, is_new_for_every_action) {
   testing::seeded_random random(1);
   id_source ids(time, random);
   std::set<request_key> keys;
-  for (int i = 0; i < 1000; ++i) keys.insert(request_key::make({.time = &time, .random = &random, .ids = &ids}));
+  for (int i = 0; i < 1000; ++i)
+    keys.insert(request_key::make({.time = &time, .random = &random, .ids = &ids}));
   EXPECT_EQ(keys.size(), 1000u);
   for (const auto& key : keys) EXPECT_TRUE(uuid::parse(key.text())) << key.text();
 }

@@ -57,11 +57,12 @@ bool request_answer::replayed() const { return same_letters(header("idempotent-r
 
 retry_decision decide_retry(const request_answer& answer, const retry_moment& at,
                             const retry_options& options) {
-  // With this header the service itself has answered: its own conflict or failure, which is recorded.
-  const bool own =
-      (answer.status == 409 || answer.status == 500) && !answer.header("idempotent-replayed").empty();
+  // With this header the service itself has answered, be it with a conflict or a failure, and that is
+  // recorded.
+  const bool own = !answer.header("idempotent-replayed").empty();
   const bool retried = std::ranges::count(retried_statuses, answer.status) > 0;
-  if (!retried || own || answer.replayed()) return {.end = request_end::answered};
+  if (!retried || (own && (answer.status == 409 || answer.status == 500)) || answer.replayed())
+    return {.end = request_end::answered, .result = own || answer.status < 400};
   if (at.attempt >= options.attempts_max) return {.end = request_end::attempts_used};
 
   const auto half = backoff(at.attempt, options) / 2;

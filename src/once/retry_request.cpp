@@ -14,7 +14,8 @@ void check(const retry_options& options) {
   if (options.attempts_max < 1 || options.attempts_max > attempts_limit)
     throw error(errc::invalid_argument, "attempts_max is not from 1 to 1000");
   if (!within(options.deadline) || !within(options.first_wait) || !within(options.wait_max))
-    throw error(errc::invalid_argument, "deadline, first_wait and wait_max are above zero and at most 30 days");
+    throw error(errc::invalid_argument,
+                "deadline, first_wait and wait_max are above zero and at most 30 days");
 }
 
 // 53 bits: what a double holds.
@@ -24,10 +25,14 @@ double fraction(random_source& random) { return static_cast<double>(random.next(
 
 std::string_view to_string(request_end how) {
   switch (how) {
-    case request_end::answered: return "answered";
-    case request_end::attempts_used: return "attempts_used";
-    case request_end::out_of_time: return "out_of_time";
-    case request_end::stopped: return "stopped";
+    case request_end::answered:
+      return "answered";
+    case request_end::attempts_used:
+      return "attempts_used";
+    case request_end::out_of_time:
+      return "out_of_time";
+    case request_end::stopped:
+      return "stopped";
   }
   return "unknown";
 }
@@ -50,6 +55,7 @@ request_result retry_request(const request_key& key, const request_sender& send,
     if (!decision.again) {
       result.end = decision.end;
       result.replayed = decision.end == request_end::answered && result.answer.replayed();
+      result.unsure = result.attempts > 1 && !decision.result;
       return result;
     }
     if (options.sleep)

@@ -41,12 +41,13 @@ TEST(retry_request, decides_as_every_other_client_helper) {
       for (const auto& [name, value] : headers->as_object())
         answer.headers.emplace_back(name, std::string(value.as_string()));
     const auto* own = one.as_object().if_contains("policy");
-    const auto decision = decide_retry(answer,
-                                       {.attempt = one.at("attempt").to_number<int>(),
-                                        .elapsed = milliseconds(one.at("elapsed_ms").to_number<std::int64_t>()),
-                                        .now = now,
-                                        .random = one.at("random").to_number<double>()},
-                                       policy(own != nullptr ? *own : all.at("policy")));
+    const auto decision =
+        decide_retry(answer,
+                     {.attempt = one.at("attempt").to_number<int>(),
+                      .elapsed = milliseconds(one.at("elapsed_ms").to_number<std::int64_t>()),
+                      .now = now,
+                      .random = one.at("random").to_number<double>()},
+                     policy(own != nullptr ? *own : all.at("policy")));
     const auto& expected = one.at("expect").as_object();
     if (const auto* wait = expected.if_contains("wait_ms")) {
       EXPECT_TRUE(decision.again);
@@ -54,6 +55,8 @@ TEST(retry_request, decides_as_every_other_client_helper) {
     } else {
       EXPECT_FALSE(decision.again);
       EXPECT_EQ(to_string(decision.end), expected.at("end").as_string());
+      const auto* result = expected.if_contains("result");
+      EXPECT_EQ(decision.result, result != nullptr && result->as_bool());
     }
   }
 }
@@ -119,8 +122,9 @@ TEST(retry_request, says_whether_the_answer_is_replayed) {
 
 // Proves I9
 TEST(retry_request, ends_at_a_refusal_and_at_a_recorded_failure) {
-  for (const auto& answer :
-       {request_answer{.status = 422}, {.status = 400}, {.status = 500, .headers = {{"Idempotent-Replayed", "true"}}}}) {
+  for (const auto& answer : {request_answer{.status = 422},
+                             {.status = 400},
+                             {.status = 500, .headers = {{"Idempotent-Replayed", "true"}}}}) {
     world w;
     w.script = {answer};
     const auto result = retry_request(request_key("k"), w.sender(), w.options(), w.env);
@@ -128,6 +132,21 @@ TEST(retry_request, ends_at_a_refusal_and_at_a_recorded_failure) {
     EXPECT_EQ(result.answer.status, answer.status);
     EXPECT_EQ(w.keys.size(), 1u);
   }
+}
+
+// Proves I9: a new key after the login would act twice.
+TEST(retry_request, is_unsure_when_a_refusal_follows_an_attempt_of_unknown_fate) {
+  world w;
+  w.script = {{}, {.status = 401}};
+  const auto refused = retry_request(request_key("k"), w.sender(), w.options(), w.env);
+  EXPECT_EQ(refused.end, request_end::answered);
+  EXPECT_TRUE(refused.unsure);
+  w.script = {{.status = 401}};
+  w.keys.clear();
+  EXPECT_FALSE(retry_request(request_key("k"), w.sender(), w.options(), w.env).unsure);
+  w.script = {{}};
+  w.keys.clear();
+  EXPECT_FALSE(retry_request(request_key("k"), w.sender(), w.options(), w.env).unsure);
 }
 
 TEST(retry_request, gives_up_after_its_attempts_with_the_last_answer_that_came) {
@@ -175,8 +194,8 @@ TEST(retry_request, does_not_sleep_once_it_is_asked_to_stop) {
 TEST(retry_request, waits_in_real_time_where_nothing_else_is_given) {
   world w;
   w.script = {{.status = 503}};
-  const auto result =
-      retry_request(request_key("k"), w.sender(), {.first_wait = 1ms, .wait_max = 1ms}, {.random = &w.random});
+  const auto result = retry_request(request_key("k"), w.sender(), {.first_wait = 1ms, .wait_max = 1ms},
+                                    {.random = &w.random});
   EXPECT_EQ(result.attempts, 2);
 }
 
@@ -254,9 +273,10 @@ TEST(retry_request, acts_once_after_a_failure_or_a_kill_at_every_fault_point) {
       .prepare = [&] { server.reset(); },
       .run = [&](fault_points& faults) { retry_request(key, std::ref(server), {}, {.faults = &faults}); },
       .recover = [&] { EXPECT_EQ(retry_request(key, std::ref(server)).answer.status, 201); },
-      .check = [&](const std::string& where) {
-        EXPECT_EQ(server.keys(), std::vector<std::string>{key.text()}) << where;
-      },
+      .check =
+          [&](const std::string& where) {
+            EXPECT_EQ(server.keys(), std::vector<std::string>{key.text()}) << where;
+          },
   });
   EXPECT_EQ(explored.points, (std::vector<std::string>{"request.send.before", "request.send.after"}));
 }

@@ -11,10 +11,10 @@ export interface KeyStorage {
 export interface ActionOptions extends Partial<RetryPolicy> {
   /** The key, if the app has one of its own. Otherwise the stored one, otherwise a new one. */
   key?: string;
-  /** Both together: the key is stored under `settle:<name>` until the action has its answer. */
+  /** Both together: the key is stored under `settle:<name>` until the action has its result. */
   storage?: KeyStorage;
   name?: string;
-  /** The stored key stays after the answer too, until `forget()`. */
+  /** The stored key stays after the result too, until `forget()`. */
   keep?: boolean;
   form?: KeyForm;
   /** The name of the header: `Idempotency-Key`. */
@@ -28,9 +28,13 @@ export interface ActionOptions extends Partial<RetryPolicy> {
   sleep?: (ms: number, signal?: AbortSignal | null) => Promise<void>;
 }
 
-/** What became of the action. Unless it is `answered`, nobody knows whether it happened: `send` it again. */
+/**
+ * What became of the action. Unless it is `answered`, nobody knows whether it happened: `send` it again. Neither does
+ * anybody if the answer is `unsure`: it refuses this attempt (a 401, say), and an earlier one may have succeeded. Remove
+ * the cause and `send` the same action; the key is kept.
+ */
 export type Outcome =
-  | { end: "answered"; response: Response; replayed: boolean; attempts: number }
+  | { end: "answered"; response: Response; replayed: boolean; unsure: boolean; attempts: number }
   | { end: GivenUp; response?: Response; error?: unknown; attempts: number };
 
 const defaults = {
@@ -67,6 +71,7 @@ const defaults = {
  */
 export class UserAction {
   readonly key: string;
+  private unsure: boolean; // an attempt under this key may have acted
   private readonly with: ActionOptions & typeof defaults;
 
   constructor(options: ActionOptions = {}) {
@@ -74,6 +79,7 @@ export class UserAction {
     this.with = { ...defaults, ...Object.fromEntries(given) };
     const stored = this.stored((storage, name) => storage.getItem(name));
     this.key = options.key ?? (isKey(stored) ? stored : newKey());
+    this.unsure = this.key == stored;
     keyHeader(this.key, options.form); // a key that cannot be sent is refused now
     this.stored((storage, name) => storage.setItem(name, this.key));
   }
@@ -102,6 +108,8 @@ export class UserAction {
     let response: Response | undefined;
     for (let attempts = 1; ; attempts++) {
       let error: unknown;
+      let { unsure } = this;
+      this.unsure = true;
       const latest = await this.attempt(input, request, begun + deadlineMs - now()).catch((e) => {
         error = e;
       });
@@ -111,8 +119,9 @@ export class UserAction {
       const at = { attempt: attempts, elapsedMs: nowMs - begun, nowMs, random: this.with.random() };
       const decision = decide(latest?.status ?? 0, header, at, this.with);
       if (decision.end == "answered") {
-        if (!this.with.keep) this.forget();
-        return { end: decision.end, response: latest!, replayed: isReplayed(header), attempts };
+        this.unsure = unsure = unsure && !decision.result;
+        if (!unsure && !this.with.keep) this.forget();
+        return { end: decision.end, response: latest!, replayed: isReplayed(header), unsure, attempts };
       }
       if (init.signal?.aborted) throw init.signal.reason;
       if (decision.end) return { end: decision.end, response, error, attempts };

@@ -21,8 +21,11 @@ export interface Moment {
 
 /** Nobody knows what became of the request. The key is still good. */
 export type GivenUp = "attempts_used" | "out_of_time";
-/** Ask again after a wait; or this is the answer; or give up. */
-export type Decision = { end?: undefined; waitMs: number } | { end: "answered" } | { end: GivenUp };
+/**
+ * Ask again after a wait; or this is the answer; or give up. The answer is the `result` if it tells what became of
+ * the action. A 401, say, tells only that this attempt did nothing.
+ */
+export type Decision = { end?: undefined; waitMs: number } | { end: "answered"; result: boolean } | { end: GivenUp };
 
 type Headers = (name: string) => string | null;
 
@@ -46,9 +49,10 @@ export function isReplayed(header: Headers): boolean {
 /** What to do after an answer, or after none (status 0). sdk/fixtures/retry.json is its specification. */
 export function decide(status: number, header: Headers, at: Moment, policy: RetryPolicy): Decision {
   const retried = [0, 408, 409, 425, 429, 500, 502, 503, 504].includes(status);
-  // With this header the service itself has answered: its own conflict or failure, which is recorded.
-  const own = (status == 409 || status == 500) && header("idempotent-replayed");
-  if (!retried || own || isReplayed(header)) return { end: "answered" };
+  // With this header the service itself has answered, be it with a conflict or a failure, and that is recorded.
+  const own = !!header("idempotent-replayed");
+  if (!retried || (own && (status == 409 || status == 500)) || isReplayed(header))
+    return { end: "answered", result: own || status < 400 };
   // Said so that a limit that is no number ends the action instead of never doing so.
   if (!(at.attempt < policy.attemptsMax)) return { end: "attempts_used" };
 

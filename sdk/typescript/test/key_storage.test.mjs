@@ -7,7 +7,7 @@ const { UserAction, newKey, useCrypto } = client;
 const post = { method: "POST", body: "{}" };
 
 // Proves I9
-test("a key outlives a reload until the action has its answer", async (t) => {
+test("a key outlives a reload until the action has its result", async (t) => {
   const server = await scripted(t, ["work, then cut"]);
   const storage = memoryStorage();
   const before = new UserAction({ ...calm(), storage, name: "checkout", attemptsMax: 1 });
@@ -20,7 +20,31 @@ test("a key outlives a reload until the action has its answer", async (t) => {
   assert.notEqual(new UserAction({ storage, name: "checkout" }).key, before.key);
 });
 
-test("a key is kept beyond the answer where asked", async (t) => {
+// Proves I9: a new key after the login would order twice.
+test("a refusal after an attempt of unknown fate keeps the key", async (t) => {
+  const server = await scripted(t, ["work, then cut", { status: 401 }, { status: 401 }]);
+  const storage = memoryStorage();
+  const before = new UserAction({ ...calm(), storage, name: "checkout" });
+  const refused = await before.send(server.url, post);
+  assert.deepEqual([refused.end, refused.response.status, refused.unsure], ["answered", 401, true]);
+
+  const reloaded = new UserAction({ ...calm(), storage, name: "checkout" });
+  assert.equal((await reloaded.send(server.url, post)).unsure, true);
+  const outcome = await reloaded.send(server.url, post);
+  assert.deepEqual([outcome.replayed, outcome.unsure], [true, false]);
+  assert.equal(server.results.size, 1);
+  assert.equal(storage.items.size, 0);
+});
+
+test("a refusal of the only attempt ends the action", async (t) => {
+  const server = await scripted(t, [{ status: 400 }]);
+  const storage = memoryStorage();
+  const outcome = await new UserAction({ ...calm(), storage, name: "checkout" }).send(server.url, post);
+  assert.deepEqual([outcome.end, outcome.unsure], ["answered", false]);
+  assert.equal(storage.items.size, 0);
+});
+
+test("a key is kept beyond the result where asked", async (t) => {
   const server = await scripted(t, []);
   const storage = memoryStorage();
   const action = new UserAction({ ...calm(), storage, name: "checkout", keep: true });
