@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "settle/error.hpp"
 #include "settle/ids.hpp"
 
@@ -10,12 +11,6 @@ namespace {
 
 bool printable(char c) { return c >= ' ' && c <= '~'; }
 bool needs_quotes(char c) { return c == ' ' || c == ',' || c == '"'; }
-
-std::string_view without_outer_space(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 parsed_request_key refuse(key_refusal why) { return {.refused = why}; }
 

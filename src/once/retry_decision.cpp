@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/http_date.hpp"
+#include "base/text.hpp"
 #include "settle/retry_request.hpp"
 
 namespace settle::inline v0 {
@@ -45,10 +46,8 @@ std::string request_answer::header(std::string_view name) const {
   std::string joined;
   for (const auto& [key, value] : headers) {
     if (!same_letters(key, name)) continue;
-    const auto first = value.find_first_not_of(" \t");
-    if (first == std::string::npos) continue;
     if (!joined.empty()) joined += ", ";
-    joined += value.substr(first, value.find_last_not_of(" \t") - first + 1);
+    joined += without_outer_space(value);
   }
   return joined;
 }

@@ -60,6 +60,9 @@ const defaults = {
     }),
 };
 
+// Stands after a stored key that was used, and in no key.
+const sent = "\n";
+
 /**
  * One thing that a user wants to happen once: one key, made here, for every attempt of it.
  *
@@ -71,17 +74,16 @@ const defaults = {
  */
 export class UserAction {
   readonly key: string;
-  private unsure: boolean; // an attempt under this key may have acted
+  private unsure = false; // an attempt under this key may have acted
   private readonly with: ActionOptions & typeof defaults;
 
   constructor(options: ActionOptions = {}) {
     const given = Object.entries(options).filter(([, value]) => value !== undefined);
     this.with = { ...defaults, ...Object.fromEntries(given) };
-    const stored = this.stored((storage, name) => storage.getItem(name));
+    const stored = this.stored((storage, name) => storage.getItem(name))?.replace(/\n$/, "");
     this.key = options.key ?? (isKey(stored) ? stored : newKey());
-    this.unsure = this.key == stored;
     keyHeader(this.key, options.form); // a key that cannot be sent is refused now
-    this.stored((storage, name) => storage.setItem(name, this.key));
+    if (this.key != stored) this.stored((storage, name) => storage.setItem(name, this.key));
   }
 
   /** The stored key goes: the next action of this name is a new one. */
@@ -96,6 +98,12 @@ export class UserAction {
   async send(input: string | URL, init: RequestInit = {}): Promise<Outcome> {
     const { now, deadlineMs } = this.with;
     const begun = now();
+    // Before the first wait of this function: a second click finds it.
+    this.stored((storage, name) => {
+      const mark = this.key + sent;
+      this.unsure ||= storage.getItem(name) == mark;
+      storage.setItem(name, mark);
+    });
     // Once for all attempts: a form would get another boundary each time, which makes it another request.
     const first = new Request(input, init);
     const { headers } = first;

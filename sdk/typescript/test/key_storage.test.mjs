@@ -44,6 +44,26 @@ test("a refusal of the only attempt ends the action", async (t) => {
   assert.equal(storage.items.size, 0);
 });
 
+test("a reload before anything was sent leaves no doubt", async (t) => {
+  const server = await scripted(t, [{ status: 400 }]);
+  const storage = memoryStorage();
+  const before = new UserAction({ storage, name: "checkout" });
+  const after = new UserAction({ ...calm(), storage, name: "checkout" });
+  assert.equal(after.key, before.key);
+  assert.equal((await after.send(server.url, post)).unsure, false);
+});
+
+// Proves I9: two tabs over one storage, or a component that is made twice.
+test("two actions of one name are one action", async (t) => {
+  const server = await scripted(t, ["work, then cut", { status: 400 }]);
+  const storage = memoryStorage();
+  const [one, other] = [1, 2].map(() => new UserAction({ ...calm(), storage, name: "checkout", attemptsMax: 1 }));
+  assert.equal((await one.send(server.url, post)).end, "attempts_used");
+  assert.equal((await other.send(server.url, post)).unsure, true);
+  assert.equal((await other.send(server.url, post)).replayed, true);
+  assert.equal(server.results.size, 1);
+});
+
 test("a key is kept beyond the result where asked", async (t) => {
   const server = await scripted(t, []);
   const storage = memoryStorage();
@@ -60,7 +80,7 @@ test("actions of other names have other keys", () => {
 });
 
 test("what is stored and no key is replaced", () => {
-  for (const bad of ["", "ü", "a\nb", "k".repeat(256)]) {
+  for (const bad of ["", "\n", "ü", "a\nb", "k\n\n", "k".repeat(256)]) {
     const storage = memoryStorage({ "settle:a": bad });
     const action = new UserAction({ storage, name: "a" });
     assert.match(action.key, uuid4);
