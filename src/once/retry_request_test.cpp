@@ -61,6 +61,15 @@ TEST(retry_request, decides_as_every_other_client_helper) {
   }
 }
 
+TEST(retry_request, reads_headers_by_any_letters_and_joins_several) {
+  const request_answer answer{
+      .headers = {{"Retry-After", "\t5 "}, {"X-A", "1"}, {"x-a", "2"}, {"Empty", " "}}};
+  EXPECT_EQ(answer.header("RETRY-AFTER"), "5");
+  EXPECT_EQ(answer.header("X-a"), "1, 2");
+  EXPECT_EQ(answer.header("empty"), "");
+  EXPECT_EQ(answer.header("retry"), "");
+}
+
 struct no_random final : random_source {
   std::uint64_t next() override { return 0; }
 };
