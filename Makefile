@@ -35,10 +35,12 @@ WITH_SERVERS = tools/servers run postgres pgbouncer --
 
 test: build
 	@tools/setup servers || [ "$(CI)" != true ]
+	@tools/setup node || [ "$(CI)" != true ]
 	@+$(WITH_SERVERS) $(MAKE) --no-print-directory test-required
 
 test-all: build
 	@tools/setup servers || [ "$(CI)" != true ]
+	@tools/setup node || [ "$(CI)" != true ]
 	@+$(WITH_SERVERS) $(MAKE) --no-print-directory test-more
 
 .PHONY: test-required test-more test-preset

@@ -2,7 +2,8 @@
 #
 # A row of the page is `| <id> | <sentence> | <tests on SQLite> | <tests on PostgreSQL> |`; `<id> (part)` where
 # only a part works. Tests are named `suite.name` in backquotes. A test says what it proves in the comment above
-# it: `Proves O3 (many instances), O4: …`.
+# it: `Proves O3 (many instances), O4: …`. A test of Node is named as its file and its sentence:
+# test("one key, always") in user_action.test.mjs is `user_action.one_key_always`.
 function complain(where, why) { printf "%s: %s\n", where, why; broken = 1 }
 
 # The ids of the list that follows "Proves".
@@ -45,6 +46,13 @@ page { next }
   sub(/^[A-Z_]+\(/, "", test); sub(/\).*/, "", test); gsub(/ /, "", test); sub(/,/, ".", test)
   exists[test] = 1
   note_proofs(comment, test, FILENAME ":" FNR)
+}
+/^test\("/ {
+  test = tolower($0)
+  sub(/^test\("/, "", test); sub(/".*/, "", test); gsub(/[^a-z0-9]+/, "_", test)
+  suite = FILENAME; sub(/.*\//, "", suite); sub(/\..*/, "", suite)
+  exists[suite "." test] = 1
+  note_proofs(comment, suite "." test, FILENAME ":" FNR)
 }
 { comment = "" }
 

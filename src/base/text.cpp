@@ -72,6 +72,12 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string_view without_outer_space(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
 void check_name(std::string_view text, const name_rule& rule) {
   const auto refuse = [&](const std::string& why) {
     throw error(errc::invalid_name, fmt::format("the {} {}", rule.what, why));

@@ -9,6 +9,9 @@ namespace settle::inline v0 {
 
 bool is_utf8(std::string_view text);
 
+// Without the spaces and tabs at both ends, as HTTP reads the value of a header.
+std::string_view without_outer_space(std::string_view text);
+
 struct name_rule {
   std::string_view what;  // "topic", as the error should call it
   std::size_t bytes_max;

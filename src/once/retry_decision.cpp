@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/http_date.hpp"
+#include "base/text.hpp"
+#include "settle/retry_request.hpp"
+
+namespace settle::inline v0 {
+namespace {
+
+constexpr std::array retried_statuses{0, 408, 409, 425, 429, 500, 502, 503, 504};
+
+// Far beyond every deadline, and far from overflow.
+constexpr std::int64_t retry_after_seconds_max = 1'000'000'000;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool same_letters(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, {}, lower, lower);
+}
+
+duration retry_after(const request_answer& answer, timestamp now) {
+  const auto text = answer.header("retry-after");
+  if (text.empty()) return {};
+  if (std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) {
+    std::int64_t seconds = 0;
+    for (const char c : text) seconds = std::min(retry_after_seconds_max, seconds * 10 + (c - '0'));
+    return std::chrono::seconds(seconds);
+  }
+  const auto date = from_http_date(text);
+  if (!date) return {};
+  // By the server's own clock, if it tells: ours may be wrong.
+  return *date - from_http_date(answer.header("date")).value_or(now);
+}
+
+duration backoff(int attempt, const retry_options& options) {
+  duration wait = options.first_wait;
+  for (int n = 1; n < attempt && wait < options.wait_max; ++n) wait *= 2;
+  return std::min(wait, options.wait_max);
+}
+
+}  // namespace
+
+std::string request_answer::header(std::string_view name) const {
+  std::string joined;
+  for (const auto& [key, value] : headers) {
+    if (!same_letters(key, name)) continue;
+    if (!joined.empty()) joined += ", ";
+    joined += without_outer_space(value);
+  }
+  return joined;
+}
+
+bool request_answer::replayed() const { return same_letters(header("idempotent-replayed"), "true"); }
+
+retry_decision decide_retry(const request_answer& answer, const retry_moment& at,
+                            const retry_options& options) {
+  // With this header the service itself has answered, be it with a conflict or a failure, and that is
+  // recorded.
+  const bool own = !answer.header("idempotent-replayed").empty();
+  const bool retried = std::ranges::count(retried_statuses, answer.status) > 0;
+  if (!retried || (own && (answer.status == 409 || answer.status == 500)) || answer.replayed())
+    return {.end = request_end::answered, .result = own || answer.status < 400};
+  if (at.attempt >= options.attempts_max) return {.end = request_end::attempts_used};
+
+  const auto half = backoff(at.attempt, options) / 2;
+  const duration spread(static_cast<std::int64_t>(std::floor(at.random * static_cast<double>(half.count()))));
+  const auto wait = std::max(half, retry_after(answer, at.now)) + spread;
+  if (at.elapsed + wait >= options.deadline) return {.end = request_end::out_of_time};
+  return {.again = true, .wait = wait};
+}
+
+}  // namespace settle::inline v0
