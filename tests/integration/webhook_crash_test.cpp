@@ -26,15 +26,12 @@ struct webhook_crashes : test::webhook_world {
   }
 
   void forget() {
-    if (on_postgres()) {
-      own->forget_events();
-      own->run("delete from public.effects");
-      return;
-    }
+    if (on_postgres()) own->forget_events();
     auto tx = db->begin();
-    for (const auto* name : {"webhook_events", "webhook_keys", "webhook_horizons", "outbox"})
-      tx.execute("delete from " + table(name));
-    tx.execute("delete from effects");
+    if (!on_postgres())
+      for (const auto* name : {"webhook_events", "webhook_keys", "webhook_horizons", "outbox"})
+        tx.execute("delete from " + table(name));
+    tx.execute("delete from effect_log");
     tx.commit();
   }
 

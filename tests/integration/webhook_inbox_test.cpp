@@ -196,7 +196,7 @@ TEST_P(webhook_inbox, joins_a_transaction_of_the_service) {
   EXPECT_EQ(apply(inbox, tx, body, pay).what, outcome::duplicate);
   EXPECT_EQ(tx.cause().correlation_id, "c-1");
   EXPECT_EQ(tx.cause().causation_id, "");
-  tx.execute("insert into effects (event, kind) values ('own', 'work')");
+  tx.execute("insert into effect_log (event, kind) values ('own', 'work')");
   tx.commit();
   EXPECT_EQ(order(), "PAID");
   EXPECT_EQ(published(), 1);
@@ -205,7 +205,7 @@ TEST_P(webhook_inbox, joins_a_transaction_of_the_service) {
 
 TEST_P(webhook_inbox, undoes_what_a_handler_wrote_before_it_said_not_yet_or_ignore) {
   auto tx = db->begin();
-  tx.execute("insert into effects (event, kind) values ('own', 'work')");
+  tx.execute("insert into effect_log (event, kind) values ('own', 'work')");
   const auto saying = [](answer what) {
     return [what](const received& event, transaction& in) {
       pay(event, in);

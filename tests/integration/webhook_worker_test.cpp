@@ -24,8 +24,8 @@ struct webhook_worker : test::webhook_world {
   }
 
   std::vector<std::string> effects_in_order() {
-    const auto rows = db->read().execute(on_postgres() ? "select event from effects order by ctid"
-                                                       : "select event from effects order by rowid");
+    const auto rows = db->read().execute(on_postgres() ? "select event from effect_log order by ctid"
+                                                       : "select event from effect_log order by rowid");
     std::vector<std::string> all;
     for (std::size_t i = 0; i < rows.size(); ++i) all.push_back(rows[i][0].text());
     return all;
@@ -104,7 +104,7 @@ TEST_P(webhook_worker, an_early_event_is_tried_again_after_a_time_and_given_up_a
   EXPECT_EQ(one->counts().given_up, 1);
   // An operator mends it.
   auto tx = db->begin();
-  tx.execute("insert into effects (event, kind) values ('authorized-7', 'authorized')");
+  tx.execute("insert into effect_log (event, kind) values ('authorized-7', 'authorized')");
   tx.commit();
   EXPECT_TRUE(webhook::retry(*db, "payments", "captured-7"));
   EXPECT_FALSE(webhook::retry(*db, "payments", "captured-7"));
@@ -308,8 +308,8 @@ TEST_P(webhook_worker, many_workers_at_once_apply_everything_once_and_early_ones
     for (int key = 0; key < keys; ++key)
       deliver(payment(std::to_string(key) + "-" + std::to_string(step), std::to_string(step), std::to_string(key)));
   const auto next_step = [](const received& event, transaction& tx) {
-    const auto done = tx.execute("select count(*) from effects where kind = $1", {event.key})[0][0].integer();
-    tx.execute("insert into effects (event, kind) values ($1, $2)", {event.id, event.key});
+    const auto done = tx.execute("select count(*) from effect_log where kind = $1", {event.key})[0][0].integer();
+    tx.execute("insert into effect_log (event, kind) values ($1, $2)", {event.id, event.key});
     return done + 1 == std::stoi(event.type) ? answer::done : answer::not_yet;
   };
   std::atomic<int> left = 4;

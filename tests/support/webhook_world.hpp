@@ -33,7 +33,7 @@ struct webhook_world : ::testing::TestWithParam<dialect> {
     db = open();
     migrate(*db);
     auto tx = db->begin();
-    tx.execute("create table effects (event text not null, kind text not null)");
+    tx.execute("create table effect_log (event text not null, kind text not null)");
     tx.commit();
   }
 
@@ -74,7 +74,7 @@ struct webhook_world : ::testing::TestWithParam<dialect> {
   }
 
   static webhook::answer log_effect(const webhook::received& event, transaction& tx) {
-    tx.execute("insert into effects (event, kind) values ($1, $2)", {event.id, event.type});
+    tx.execute("insert into effect_log (event, kind) values ($1, $2)", {event.id, event.type});
     return webhook::answer::done;
   }
 
@@ -82,15 +82,15 @@ struct webhook_world : ::testing::TestWithParam<dialect> {
   static webhook::answer in_order(const webhook::received& event, transaction& tx) {
     log_effect(event, tx);
     if (event.type != "captured") return webhook::answer::done;
-    const auto rows = tx.execute("select count(*) from effects where kind = 'authorized' and event = $1",
+    const auto rows = tx.execute("select count(*) from effect_log where kind = 'authorized' and event = $1",
                                  {"authorized-" + event.key});
     return rows[0][0].integer() > 0 ? webhook::answer::done : webhook::answer::not_yet;
   }
 
   std::int64_t number(const std::string& sql) { return db->read().execute(sql)[0][0].integer(); }
-  std::int64_t effects() { return number("select count(*) from effects"); }
+  std::int64_t effects() { return number("select count(*) from effect_log"); }
   std::int64_t effects_of(const std::string& event) {
-    return number("select count(*) from effects where event = '" + event + "'");
+    return number("select count(*) from effect_log where event = '" + event + "'");
   }
   std::string status(const std::string& event) {
     const auto found = webhook::find(*db, "payments", event);
