@@ -27,9 +27,9 @@
 // was applied, or some time has passed; one that comes too late can be ignored by the provider's time.
 // Effects outside the transaction (a mail, a call) may repeat.
 //
-// Threads: an inbox may be used by any number at once; a worker by one, and there may be several workers in any
-// processes. Errors: what a provider or an outage does is a value with an HTTP status; invalid_argument and
-// invalid_name for a source that cannot work.
+// Threads: an inbox may be used by any number at once; a worker by one, and there may be several workers in
+// any processes. Errors: what a provider or an outage does is a value with an HTTP status; invalid_argument
+// and invalid_name for a source that cannot work.
 #pragma once
 
 #include <cstddef>
@@ -71,8 +71,8 @@ struct source {
   place event_id;
   // Chooses the handler. Not there: an empty type.
   place type = {};
-  // What the event is about: an order, a payment. Events of one key are applied one at a time. Not there: each
-  // is by itself, and is never early or stale. At most 1,024 bytes.
+  // What the event is about: an order, a payment. Events of one key are applied one at a time. Not there:
+  // each is by itself, and is never early or stale. At most 1,024 bytes.
   place key = {};
   // When it happened, by the provider's clock: seconds since 1970, or RFC 3339 in UTC. Not the time of the
   // delivery, which changes with every attempt.
@@ -103,8 +103,8 @@ struct received {
   std::string key;
   std::optional<timestamp> time = std::nullopt;  // the provider's
   timestamp received_at{};
-  attributes headers;  // those that were kept; names in lower case
-  std::string body;    // the bytes as they came
+  attributes headers;         // those that were kept; names in lower case
+  std::string body;           // the bytes as they came
   std::int64_t attempts = 0;  // how often a worker has failed with it
 };
 
@@ -168,15 +168,15 @@ class inbox {
 struct worker_options {
   // Events per run_once(), each in a transaction of its own.
   std::size_t batch_max = 64;
-  // A failed event (settle/failure.hpp) is tried again after n² times retry_wait, at most retry_wait_max. It is
-  // FAILED, logged and counted, at once if it will never work, after attempts_max if nobody knows, and after
-  // transient_max_age if it should have passed. Others of its key do not wait for it.
+  // A failed event (settle/failure.hpp) is tried again after n² times retry_wait, at most retry_wait_max. It
+  // is FAILED, logged and counted, at once if it will never work, after attempts_max if nobody knows, and
+  // after transient_max_age if it should have passed. Others of its key do not wait for it.
   duration retry_wait = std::chrono::seconds(1);
   duration retry_wait_max = std::chrono::minutes(5);
   std::int64_t attempts_max = 10;
   duration transient_max_age = std::chrono::hours(24);
-  // An early one is tried again when one of its key was applied, and in any case after park_wait, doubled each
-  // time up to park_wait_max; after park_max_age it is FAILED.
+  // An early one is tried again when one of its key was applied, and in any case after park_wait, doubled
+  // each time up to park_wait_max; after park_max_age it is FAILED.
   duration park_wait = std::chrono::seconds(1);
   duration park_wait_max = std::chrono::minutes(5);
   duration park_max_age = std::chrono::hours(72);
@@ -190,8 +190,8 @@ struct worker_options {
 
 struct worker_counts {
   std::int64_t applied = 0;
-  std::int64_t parked = 0;    // times that one came too early
-  std::int64_t ignored = 0;   // by their handler, or for want of one
+  std::int64_t parked = 0;   // times that one came too early
+  std::int64_t ignored = 0;  // by their handler, or for want of one
   std::int64_t stale = 0;
   std::int64_t failures = 0;  // attempts
   std::int64_t given_up = 0;  // events that are FAILED

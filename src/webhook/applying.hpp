@@ -1,4 +1,5 @@
-// One event of the journal, in the transaction that has taken it: lock its key, judge its age, run its handler.
+// One event of the journal, in the transaction that has taken it: lock its key, judge its age, run its
+// handler.
 #pragma once
 
 #include "webhook/journal.hpp"
@@ -16,8 +17,8 @@ duration park_wait(const park_rule& rule, std::int64_t parks);
 // Pure: whether an event of this time is out of date beside the newest that was applied.
 bool is_stale(std::optional<timestamp> of, std::optional<timestamp> newest);
 
-// applied, ignored, stale, parked, or failed for an early one that is given up. Writes what became of it into the
-// row, which is APPLIED so far. Throws what the handler throws: roll back then.
+// applied, ignored, stale, parked, or failed for an early one that is given up. Writes what became of it into
+// the row, which is APPLIED so far. Throws what the handler throws: roll back then.
 outcome apply_taken(transaction& tx, const taken& one, const handler& with, const park_rule& rule);
 
 }  // namespace settle::hooks

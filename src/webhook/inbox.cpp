@@ -24,12 +24,12 @@ struct outcome_entry {
   int status;
 };
 constexpr outcome_entry outcomes[] = {
-    {outcome::journaled, "journaled", 200},     {outcome::applied, "applied", 200},
-    {outcome::parked, "parked", 200},           {outcome::ignored, "ignored", 200},
-    {outcome::stale, "stale", 200},             {outcome::too_late, "too_late", 200},
-    {outcome::duplicate, "duplicate", 200},     {outcome::no_event_id, "no_event_id", 400},
-    {outcome::refused, "refused", 401},         {outcome::too_large, "too_large", 413},
-    {outcome::failed, "failed", 500},           {outcome::unavailable, "unavailable", 503},
+    {outcome::journaled, "journaled", 200}, {outcome::applied, "applied", 200},
+    {outcome::parked, "parked", 200},       {outcome::ignored, "ignored", 200},
+    {outcome::stale, "stale", 200},         {outcome::too_late, "too_late", 200},
+    {outcome::duplicate, "duplicate", 200}, {outcome::no_event_id, "no_event_id", 400},
+    {outcome::refused, "refused", 401},     {outcome::too_large, "too_large", 413},
+    {outcome::failed, "failed", 500},       {outcome::unavailable, "unavailable", 503},
 };
 
 const outcome_entry& entry_of(outcome of) {
@@ -42,8 +42,8 @@ decision decide(outcome what, std::string event_id = {}, std::string error = {})
   return {what, entry_of(what).status, std::nullopt, std::move(event_id), std::move(error)};
 }
 
-// Of an exception in a transaction of ours. What the store says is an outage to the provider, whoever's statement
-// it was: it sends the event again.
+// Of an exception in a transaction of ours. What the store says is an outage to the provider, whoever's
+// statement it was: it sends the event again.
 decision decide_failure(const std::exception& e, std::string event_id) {
   const auto why = class_of(e);
   const bool later = why == failure_class::outage || why == failure_class::transient;
@@ -72,9 +72,8 @@ class inbox::engine {
     return told(db.env(), in_own_transaction(seen, [&](const received& event) {
                   auto tx = db.begin();
                   tx.wake_on_commit();
-                  const auto row =
-                      tx.commit_with(hooks::insert_statement(event, source_.ignore_stale, "RECEIVED"),
-                                     "webhook.receive");
+                  const auto row = tx.commit_with(
+                      hooks::insert_statement(event, source_.ignore_stale, "RECEIVED"), "webhook.receive");
                   if (row.empty()) return outcome::duplicate;
                   return row[0][1].text() == "TOO_LATE" ? outcome::too_late : outcome::journaled;
                 }));
@@ -153,8 +152,7 @@ class inbox::engine {
 
   // Counted and, if somebody should know, logged. Never the body, and nothing of the signature.
   decision told(const environment& env, decision made) const {
-    env.counters->add("settle_webhooks_total",
-                      {{"source", source_.name}, {"outcome", to_string(made.what)}});
+    env.counters->add("settle_webhooks_total", {{"source", source_.name}, {"outcome", to_string(made.what)}});
     if (made.status == 200 && made.what != outcome::too_late) return made;
     const bool anybody = made.what == outcome::refused || made.what == outcome::too_large;
     if (anybody && !may_log(env.now())) return made;

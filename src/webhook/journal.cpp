@@ -50,9 +50,8 @@ std::optional<taken> take_due(transaction& tx, std::string_view source, timestam
 
 void set_outcome(transaction& tx, std::int64_t row, std::string_view status, std::optional<timestamp> next,
                  timestamp now, std::string_view why) {
-  tx.execute(queries::webhook::set_outcome,
-             {row, status, value(next), is_over(status) ? value(now) : value(), status == "PARKED",
-              storable_text(why, error_bytes_max)});
+  tx.execute(queries::webhook::set_outcome, {row, status, value(next), is_over(status) ? value(now) : value(),
+                                             status == "PARKED", storable_text(why, error_bytes_max)});
 }
 
 }  // namespace settle::hooks
@@ -73,7 +72,8 @@ std::optional<journal_entry> find(database& db, std::string_view source, std::st
 
 bool retry(database& db, std::string_view source, std::string_view event_id) {
   auto tx = db.begin();
-  const auto changed = tx.execute(queries::webhook::retry_event, {source, event_id, tx.env().now()}).affected();
+  const auto changed =
+      tx.execute(queries::webhook::retry_event, {source, event_id, tx.env().now()}).affected();
   tx.wake_on_commit();
   tx.commit("webhook.retry");
   return changed > 0;

@@ -64,9 +64,7 @@ bool is_signed_id(std::string_view id) {
 
 }  // namespace
 
-bool same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
+bool same_name(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
 
 found_header find_header(const std::vector<header>& all, std::string_view name) {
   found_header found;
@@ -132,14 +130,13 @@ parsed parse_standard(const request& what) {
 }
 
 parsed parse_hmac(const request& what, const signing& how) {
-  auto [text, refused] =
-      need(what, how.header, limits::signature_header_bytes_max, refusal::no_signature);
+  auto [text, refused] = need(what, how.header, limits::signature_header_bytes_max, refusal::no_signature);
   if (refused) return refuse(*refused);
   if (!text.starts_with(how.prefix)) return refuse(refusal::malformed);
   text.remove_prefix(how.prefix.size());
   parsed out;
-  add_if_sized(out.what.codes,
-               how.encoding == signature_encoding::hex ? from_hex(text) : from_base64(text), code_bytes);
+  add_if_sized(out.what.codes, how.encoding == signature_encoding::hex ? from_hex(text) : from_base64(text),
+               code_bytes);
   if (out.what.codes.empty()) return refuse(refusal::malformed);
   return out;
 }

@@ -16,11 +16,11 @@ using namespace settle::webhook;
 
 // What a request claims. Signatures that cannot be one of their kind (length, alphabet) are left out.
 struct claim {
-  std::string_view id;              // standard
-  std::string_view time_text;       // as it was signed; stripe and standard
+  std::string_view id;         // standard
+  std::string_view time_text;  // as it was signed; stripe and standard
   std::int64_t time_seconds = 0;
-  std::vector<std::string> codes;   // HMAC-SHA256, 32 bytes each
-  std::vector<std::string> ed25519; // 64 bytes each
+  std::vector<std::string> codes;    // HMAC-SHA256, 32 bytes each
+  std::vector<std::string> ed25519;  // 64 bytes each
 };
 
 struct parsed {

@@ -13,8 +13,8 @@ using namespace settle::webhook;
 // Throws invalid_name or invalid_argument for a source that cannot work.
 void check_source(const source& of);
 
-// The event that a verified request tells of; received_at is left to the caller. Nothing if it has no usable id,
-// or a key that cannot be stored. `error` says why, for people.
+// The event that a verified request tells of; received_at is left to the caller. Nothing if it has no usable
+// id, or a key that cannot be stored. `error` says why, for people.
 struct reading {
   std::optional<received> what;
   std::string error;

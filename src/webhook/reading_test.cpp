@@ -19,7 +19,8 @@ source stripe_source() { return webhook::stripe("stripe", {"secret"}); }
 TEST(webhook_reading, finds_what_the_usual_sources_say) {
   const request charge{
       .headers = {{"Content-Type", "application/json"}, {"X-Other", "1"}},
-      .body = R"({"id":"evt_1","type":"charge.succeeded","created":1614265330,"data":{"object":{"id":"ch_7"}}})"};
+      .body =
+          R"({"id":"evt_1","type":"charge.succeeded","created":1614265330,"data":{"object":{"id":"ch_7"}}})"};
   const auto read = read_event(stripe_source(), charge);
   ASSERT_TRUE(read.what) << read.error;
   EXPECT_EQ(read.what->source, "stripe");
@@ -56,10 +57,9 @@ TEST(webhook_reading, takes_the_id_from_any_member_or_function) {
 
 TEST(webhook_reading, is_nothing_without_a_usable_id) {
   const auto of = stripe_source();
-  for (const auto* bad :
-       {"", "{", "[]", "null", "{}", R"({"id":null})", R"({"id":true})", R"({"id":1.5})", R"({"id":""})",
-        R"({"id":{}})", R"({"id":"a\u0000b"})", R"({"ID":"evt"})", "\xff\xfe",
-        R"({"id":"evt","data":{"object":{"id":"a\nb"}}})"})
+  for (const auto* bad : {"", "{", "[]", "null", "{}", R"({"id":null})", R"({"id":true})", R"({"id":1.5})",
+                          R"({"id":""})", R"({"id":{}})", R"({"id":"a\u0000b"})", R"({"ID":"evt"})",
+                          "\xff\xfe", R"({"id":"evt","data":{"object":{"id":"a\nb"}}})"})
     EXPECT_FALSE(read_event(of, {.body = bad}).what) << bad;
   EXPECT_FALSE(read_event(of, {.body = R"({"id":")" + std::string(256, 'i') + "\"}"}).what);
   std::string deep;

@@ -75,7 +75,8 @@ class verifier::engine {
       return;
     }
     const bool is_public = key.starts_with("whpk_");
-    if (key.starts_with("whsk_")) refuse_option("a key is the provider's private one (whsk_); it wants whpk_");
+    if (key.starts_with("whsk_"))
+      refuse_option("a key is the provider's private one (whsk_); it wants whpk_");
     if (!is_public && !key.starts_with("whsec_")) refuse_option("a key begins neither with whsec_ nor whpk_");
     auto decoded = hooks::from_base64(std::string_view(key).substr(is_public ? 5 : 6));
     if (!decoded || decoded->empty()) refuse_option("a key is not base64");

@@ -39,9 +39,10 @@ struct standard_request {
   std::string body = webhook::body;
 
   verdict check(const verifier& by, timestamp at = now) const {
-    return by.check({.headers = {{"webhook-id", id}, {"webhook-timestamp", time}, {"webhook-signature", signature}},
-                     .body = body},
-                    at);
+    return by.check(
+        {.headers = {{"webhook-id", id}, {"webhook-timestamp", time}, {"webhook-signature", signature}},
+         .body = body},
+        at);
   }
 };
 
@@ -62,7 +63,9 @@ verdict check_stripe(const std::string& header, const std::string& content = str
 
 // RFC 4231, cases 1, 2, 6 and 7
 TEST(webhook_crypto, computes_the_vectors_of_the_hmac_specification) {
-  const auto hex = [](std::string_view key, std::string_view text) { return test::to_hex(test::code_of(key, text)); };
+  const auto hex = [](std::string_view key, std::string_view text) {
+    return test::to_hex(test::code_of(key, text));
+  };
   EXPECT_EQ(hex(std::string(20, '\x0b'), "Hi There"),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   EXPECT_EQ(hex("Jefe", "what do ya want for nothing?"),
@@ -88,11 +91,11 @@ TEST(webhook_crypto, accepts_the_vectors_of_the_ed25519_specification_and_no_oth
     bad[i] = static_cast<char>(bad[i] ^ 1);
     EXPECT_FALSE(hooks::ed25519_verify(key, bad, "\x72")) << i;
   }
-  EXPECT_TRUE(hooks::ed25519_verify(
-      *from_hex("fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025"),
-      *from_hex("6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
-                "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"),
-      "\xaf\x82"));
+  EXPECT_TRUE(
+      hooks::ed25519_verify(*from_hex("fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025"),
+                            *from_hex("6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+                                      "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"),
+                            "\xaf\x82"));
 }
 
 TEST(webhook_encoding, is_strict) {
@@ -106,8 +109,8 @@ TEST(webhook_encoding, is_strict) {
     EXPECT_FALSE(from_base64(bad)) << bad;
 }
 
-// The time of a comparison must not tell how much of a guess is right. Long texts make the difference plain: one
-// that stops early would take a thousandth.
+// The time of a comparison must not tell how much of a guess is right. Long texts make the difference plain:
+// one that stops early would take a thousandth.
 TEST(webhook_crypto, compares_in_a_time_that_does_not_depend_on_the_place_of_a_difference) {
   const std::string right(4 << 20, 'x');
   const auto best_of = [&](std::size_t at) {
@@ -129,7 +132,8 @@ TEST(webhook_crypto, compares_in_a_time_that_does_not_depend_on_the_place_of_a_d
 }
 
 TEST(webhook_crypto, compares_every_pair_wherever_the_right_one_is) {
-  const std::vector<hooks::mac> codes = {hooks::hmac_sha256("a", {"text"}), hooks::hmac_sha256("b", {"text"})};
+  const std::vector<hooks::mac> codes = {hooks::hmac_sha256("a", {"text"}),
+                                         hooks::hmac_sha256("b", {"text"})};
   const std::vector<std::string> wrong(4, std::string(32, 'x'));
   EXPECT_EQ(hooks::compare_all(codes, wrong).compared, 8u);
   EXPECT_FALSE(hooks::compare_all(codes, wrong).matched);
@@ -254,9 +258,11 @@ TEST(webhook_verifier, takes_several_keys_and_signatures_while_keys_are_changed)
 TEST(webhook_verifier, does_not_confuse_kinds_of_keys) {
   const auto raw_public = *from_base64(public_key.substr(5));
   const auto with_public_key = test::standard_signature(raw_public, id, now, body);
-  EXPECT_FALSE((standard_request{.signature = with_public_key}.check(standard_verifier({public_key})).accepted()));
+  EXPECT_FALSE(
+      (standard_request{.signature = with_public_key}.check(standard_verifier({public_key})).accepted()));
   EXPECT_FALSE((standard_request{.signature = signature}.check(standard_verifier({secret})).accepted()));
-  EXPECT_FALSE((standard_request{.signature = "v1" + signature.substr(3)}.check(standard_verifier({public_key}))
+  EXPECT_FALSE((standard_request{.signature = "v1" + signature.substr(3)}
+                    .check(standard_verifier({public_key}))
                     .accepted()));
 }
 
@@ -324,7 +330,8 @@ TEST(webhook_verifier, refuses_keys_and_options_that_cannot_work) {
   try {
     verifier({.keys = {"whsec_not!base64"}});
   } catch (const error& e) {
-    EXPECT_EQ(std::string(e.what()).find("not!base64"), std::string::npos) << "a secret must not end in a log";
+    EXPECT_EQ(std::string(e.what()).find("not!base64"), std::string::npos)
+        << "a secret must not end in a log";
   }
 }
 

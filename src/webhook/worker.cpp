@@ -28,7 +28,8 @@ void check(const worker_options& options) {
   if (options.attempts_max < 1) refuse("webhook::worker_options.attempts_max must be positive");
   for (const auto one : {options.retry_wait, options.retry_wait_max, options.park_wait, options.park_wait_max,
                          options.idle_poll, options.keep})
-    if (one <= duration::zero()) refuse("webhook::worker_options: waits, idle_poll and keep must be positive");
+    if (one <= duration::zero())
+      refuse("webhook::worker_options: waits, idle_poll and keep must be positive");
 }
 
 }  // namespace
@@ -117,8 +118,8 @@ class worker::engine {
     const auto next = env().now() + judged.wait;
     auto tx = db_.begin();
     const auto charged = tx.execute(queries::webhook::charge_event,
-                                    {one.row, one.what.attempts, judged.charged ? 1 : 0, !judged.give_up, next,
-                                     storable_text(what, error_bytes_max)})
+                                    {one.row, one.what.attempts, judged.charged ? 1 : 0, !judged.give_up,
+                                     next, storable_text(what, error_bytes_max)})
                              .affected();
     tx.commit("webhook.charge");
     if (charged > 0) note_failure(one, judged, why, what);
@@ -127,8 +128,10 @@ class worker::engine {
 
   void note(outcome done, const hooks::taken& one) {
     static constexpr std::pair<outcome, std::int64_t worker_counts::*> counters[] = {
-        {outcome::applied, &worker_counts::applied}, {outcome::parked, &worker_counts::parked},
-        {outcome::ignored, &worker_counts::ignored}, {outcome::stale, &worker_counts::stale},
+        {outcome::applied, &worker_counts::applied},
+        {outcome::parked, &worker_counts::parked},
+        {outcome::ignored, &worker_counts::ignored},
+        {outcome::stale, &worker_counts::stale},
         {outcome::failed, &worker_counts::given_up}};
     for (const auto& [of, member] : counters)
       if (of == done) count(member);
@@ -197,7 +200,8 @@ class worker::engine {
   worker_counts counts_;
 };
 
-worker::worker(database& db, const worker_options& options) : engine_(std::make_unique<engine>(db, options)) {}
+worker::worker(database& db, const worker_options& options)
+    : engine_(std::make_unique<engine>(db, options)) {}
 worker::~worker() = default;
 
 worker& worker::on(std::string_view source, std::string_view type, handler with) {

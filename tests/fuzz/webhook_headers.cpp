@@ -1,5 +1,5 @@
-// Fuzz entry for the webhook header parsers: with libFuzzer (clang -fsanitize=fuzzer), and over a fixed corpus with
-// seeded mutations in webhook_headers_test.cpp.
+// Fuzz entry for the webhook header parsers: with libFuzzer (clang -fsanitize=fuzzer), and over a fixed
+// corpus with seeded mutations in webhook_headers_test.cpp.
 //
 // The input is a request as lines, "name: value" until an empty line, then the body; it goes through every
 // scheme. Nothing may crash, and nothing may be accepted: the keys are not known to the input.
@@ -23,8 +23,8 @@ webhook::request request_of(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty()) break;
     const auto colon = line.find(':');
-    made.headers.push_back(
-        {line.substr(0, colon), colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1)});
+    made.headers.push_back({line.substr(0, colon),
+                            colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1)});
   }
   made.body = text;
   return made;
@@ -49,7 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                          .header = "X-Signature",
                          .encoding = webhook::signature_encoding::base64,
                          .prefix = ""})};
-  static const webhook::source sources[] = {webhook::stripe("stripe", {"key"}), webhook::standard("crm", {"key"})};
+  static const webhook::source sources[] = {webhook::stripe("stripe", {"key"}),
+                                            webhook::standard("crm", {"key"})};
   const auto made = request_of({reinterpret_cast<const char*>(data), size});
   const timestamp now(std::chrono::seconds(1'614'265'330));
   for (const auto& one : all) require(!one.check(made, now).accepted());

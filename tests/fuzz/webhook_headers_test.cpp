@@ -31,7 +31,8 @@ void run(const std::string& input) {
 }
 
 // Flips, drops, doubles, cuts and splices, a few times over.
-std::string mutated(std::string text, const std::vector<std::string>& others, testing::seeded_random& random) {
+std::string mutated(std::string text, const std::vector<std::string>& others,
+                    testing::seeded_random& random) {
   for (auto times = 1 + random.below(6); times > 0; --times) {
     const auto at = text.empty() ? 0 : random.below(text.size());
     switch (random.below(6)) {

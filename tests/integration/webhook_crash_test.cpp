@@ -1,5 +1,5 @@
-// Webhooks with a failure and a kill at every fault point, on both databases. The provider sends everything again
-// afterwards, as providers do when they got no 200.
+// Webhooks with a failure and a kill at every fault point, on both databases. The provider sends everything
+// again afterwards, as providers do when they got no 200.
 #include <algorithm>
 #include <functional>
 #include <thread>
@@ -48,7 +48,8 @@ struct webhook_crashes : test::webhook_world {
     send_all(*fresh);
     for (int i = 0; i < 1000; ++i) {
       work(*fresh);
-      if (number("select count(*) from " + table("webhook_events") + " where finished_at is null") == 0) return;
+      if (number("select count(*) from " + table("webhook_events") + " where finished_at is null") == 0)
+        return;
       std::this_thread::sleep_for(5ms);
     }
   }

@@ -28,7 +28,8 @@ struct webhook_inbox : test::webhook_world {
 
   // The whole of A3 for one gateway: payment record, state of the order, event.
   static answer pay(const received& event, transaction& tx) {
-    tx.execute("insert into payments (order_id, gateway_transaction_id) values ($1, $2)", {event.key, event.id});
+    tx.execute("insert into payments (order_id, gateway_transaction_id) values ($1, $2)",
+               {event.key, event.id});
     tx.execute("update orders set status = 'PAID' where id = $1 and status = 'PENDING'", {event.key});
     publish(tx, event_of(event));
     return answer::done;
@@ -128,9 +129,10 @@ TEST_P(webhook_inbox, answers_503_while_the_store_is_away_and_takes_the_event_la
     EXPECT_EQ(made.what, outcome::unavailable) << at;
     EXPECT_EQ(made.status, 503);
   }
-  EXPECT_EQ(deliver(body).what, outcome::duplicate) << "the second one did commit, and only its answer was lost";
-  for (const auto* at : {"webhook.insert.before", "webhook.insert.after", "webhook.handler.after",
-                         "webhook.apply.before"}) {
+  EXPECT_EQ(deliver(body).what, outcome::duplicate)
+      << "the second one did commit, and only its answer was lost";
+  for (const auto* at :
+       {"webhook.insert.before", "webhook.insert.after", "webhook.handler.after", "webhook.apply.before"}) {
     faults.at = at;
     EXPECT_EQ(apply(inbox, *faulty, payment("evt_2", "t", "k"), log_effect).status, 503) << at;
   }
@@ -141,8 +143,8 @@ TEST_P(webhook_inbox, answers_503_while_the_store_is_away_and_takes_the_event_la
   EXPECT_EQ(deliver(inbox, *empty, body).status, 503) << "no tables yet";
 }
 
-// Proves A3: the single-database form. Signature, lock, dedup on the gateway's transaction id, payment record,
-// order and outbox in one transaction
+// Proves A3: the single-database form. Signature, lock, dedup on the gateway's transaction id, payment
+// record, order and outbox in one transaction
 TEST_P(webhook_inbox, applies_payment_order_and_event_in_one_transaction_and_once) {
   auto gateway = payments();
   gateway.event_id = webhook::in_json{"gateway_transaction_id"};
@@ -212,8 +214,10 @@ TEST_P(webhook_inbox, undoes_what_a_handler_wrote_before_it_said_not_yet_or_igno
       return what;
     };
   };
-  EXPECT_EQ(apply(inbox, tx, payment("early", "t", "order-1"), saying(answer::not_yet)).what, outcome::parked);
-  EXPECT_EQ(apply(inbox, tx, payment("other", "t", "order-1"), saying(answer::ignore)).what, outcome::ignored);
+  EXPECT_EQ(apply(inbox, tx, payment("early", "t", "order-1"), saying(answer::not_yet)).what,
+            outcome::parked);
+  EXPECT_EQ(apply(inbox, tx, payment("other", "t", "order-1"), saying(answer::ignore)).what,
+            outcome::ignored);
   tx.commit();
   EXPECT_EQ(order(), "PENDING");
   EXPECT_EQ(published(), 0);

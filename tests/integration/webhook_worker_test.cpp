@@ -129,7 +129,8 @@ TEST_P(webhook_worker, an_event_older_than_what_was_applied_is_stale_by_choice) 
   EXPECT_EQ(status("other"), "APPLIED");
   EXPECT_EQ(apply(states, *db, payment("zeroth", "t", "7", 50), log_effect).what, outcome::stale);
   EXPECT_EQ(apply(states, *db, payment("third", "t", "7", 300), log_effect).what, outcome::applied);
-  EXPECT_EQ(apply(payment("counts", "t", "7", 10)).what, outcome::applied) << "a source where each one counts";
+  EXPECT_EQ(apply(payment("counts", "t", "7", 10)).what, outcome::applied)
+      << "a source where each one counts";
   EXPECT_EQ(one->counts().stale, 1);
 }
 
@@ -241,7 +242,9 @@ TEST_P(webhook_worker, forwards_webhooks_as_events_that_keep_their_id) {
 
 // Proves A3: the journal does not grow for ever, and forgetting does not double
 TEST_P(webhook_worker, removes_what_is_over_after_a_time_and_never_runs_what_it_may_have_forgotten) {
-  const auto seconds = [&] { return std::chrono::floor<std::chrono::seconds>(time.now()).time_since_epoch().count(); };
+  const auto seconds = [&] {
+    return std::chrono::floor<std::chrono::seconds>(time.now()).time_since_epoch().count();
+  };
   const auto old = payment("old", "t", "k", seconds());
   const auto timeless = R"({"id":"timeless","type":"t"})";
   deliver(old);
@@ -300,15 +303,17 @@ TEST_P(webhook_worker, a_clock_that_was_set_back_does_not_put_events_off) {
   EXPECT_EQ(effects(), 1);
 }
 
-// Every event of a key needs the one before, and they come in the wrong order, to workers that run at once. The
-// rows of one are woken while another tries them. Proves A3
+// Every event of a key needs the one before, and they come in the wrong order, to workers that run at once.
+// The rows of one are woken while another tries them. Proves A3
 TEST_P(webhook_worker, many_workers_at_once_apply_everything_once_and_early_ones_in_their_turn) {
   constexpr int keys = 6, steps = 5;
   for (int step = steps; step > 0; --step)
     for (int key = 0; key < keys; ++key)
-      deliver(payment(std::to_string(key) + "-" + std::to_string(step), std::to_string(step), std::to_string(key)));
+      deliver(payment(std::to_string(key) + "-" + std::to_string(step), std::to_string(step),
+                      std::to_string(key)));
   const auto next_step = [](const received& event, transaction& tx) {
-    const auto done = tx.execute("select count(*) from effect_log where kind = $1", {event.key})[0][0].integer();
+    const auto done =
+        tx.execute("select count(*) from effect_log where kind = $1", {event.key})[0][0].integer();
     tx.execute("insert into effect_log (event, kind) values ($1, $2)", {event.id, event.key});
     return done + 1 == std::stoi(event.type) ? answer::done : answer::not_yet;
   };

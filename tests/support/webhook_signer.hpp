@@ -1,5 +1,5 @@
-// Signs webhooks as providers do, for tests. The golden vectors in verifier_test.cpp hold this and the verifier
-// to the specifications.
+// Signs webhooks as providers do, for tests. The golden vectors in verifier_test.cpp hold this and the
+// verifier to the specifications.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,8 @@ inline std::string to_hex(std::string_view bytes) {
 }
 
 inline std::string to_base64(std::string_view bytes) {
-  static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t group = 0;

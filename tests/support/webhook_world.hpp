@@ -1,5 +1,5 @@
-// A payment service on either database, and a provider that signs what it sends it. Effects go to a log without a
-// unique key, so that a doubled one is seen.
+// A payment service on either database, and a provider that signs what it sends it. Effects go to a log
+// without a unique key, so that a doubled one is seen.
 #pragma once
 
 #include <gtest/gtest.h>
