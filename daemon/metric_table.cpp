@@ -71,6 +71,14 @@ constexpr std::array table{
            "Times that a relay of an adopted table found its part taken over by another."},
     metric{"settle_table_relay_published_total", counter, "table",
            "Rows of an adopted table that the broker confirmed to a relay here."},
+    metric{
+        "settle_webhook_events_total", counter, "source, outcome",
+        "Journaled webhooks that a worker here has brought to an end, or parked: outcome is applied, parked, "
+        "ignored, stale or failed."},
+    metric{"settle_webhook_failures_total", counter, "source",
+           "Journaled webhooks whose handler failed, each time; they are tried again or given up."},
+    metric{"settle_webhooks_total", counter, "source, outcome",
+           "Webhooks that were answered here, by outcome; see the webhooks guide."},
 };
 
 }  // namespace

@@ -18,7 +18,11 @@ with expected(relation, columns, kind) as (
          ('dedup_horizons', 'consumer, lane, log, source', 'primary key'),
          ('parked_messages', 'consumer, topic, message_key, single, id', 'index'),
          ('parked_keys', 'consumer, topic, message_key, single', 'primary key'), ('parked_keys', 'consumer, next_at', 'index'),
-         ('dlq_events', 'id', 'primary key'), ('dlq_events', 'status, id', 'index'), ('dlq_events', 'message_id', 'index')
+         ('dlq_events', 'id', 'primary key'), ('dlq_events', 'status, id', 'index'), ('dlq_events', 'message_id', 'index'),
+         ('idempotency_keys', 'identity', 'primary key'), ('idempotency_keys', 'expires_at', 'index'),
+         ('webhook_events', 'id', 'primary key'), ('webhook_events', 'source, event_id', 'unique index'),
+         ('webhook_keys', 'source, event_key', 'primary key'), ('webhook_keys', 'touched_at', 'index'),
+         ('webhook_horizons', 'source', 'primary key')
   union all
   select 'outbox_' || i, c.columns, c.kind
   from generate_series(0, 7) i, (values ('xid, seq', 'index'), ('seq', 'unique index')) c(columns, kind)),

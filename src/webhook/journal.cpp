@@ -1,0 +1,100 @@
+#include "webhook/journal.hpp"
+
+#include <map>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "queries/webhook.hpp"
+
+namespace settle::hooks {
+namespace {
+
+constexpr std::size_t error_bytes_max = 2000;
+
+bool is_over(std::string_view status) {
+  return status != "RECEIVED" && status != "PARKED" && status != "FAILED";
+}
+
+}  // namespace
+
+taken read_taken(result& rows, std::size_t row) {
+  taken one;
+  const auto cells = rows[row];
+  one.row = cells[0].integer();
+  one.what.source = cells[1].text();
+  one.what.id = cells[2].text();
+  one.what.type = cells[3].text();
+  one.what.key = cells[4].text();
+  if (!cells[5].is_null()) one.what.time = cells[5].time();
+  one.what.received_at = cells[6].time();
+  one.what.headers = attributes_from_json(cells[7].text());
+  one.what.attempts = cells[9].integer();
+  one.newest_only = cells[10].integer() != 0;
+  one.parks = cells[11].integer();
+  one.waits_since = cells[12].time();
+  one.what.body = rows.take(row, 8).take_bytes();
+  return one;
+}
+
+statement insert_statement(const received& what, bool newest_only, std::string_view status) {
+  return {queries::webhook::insert_event,
+          {what.source, what.id, what.type, what.key, value(what.time), what.received_at, newest_only,
+           to_json(what.headers), blob{what.body}, horizon_margin.count(), status}};
+}
+
+std::optional<taken> take_due(transaction& tx, std::string_view source, timestamp now) {
+  auto rows = tx.execute(queries::webhook::take_due, {source, now});
+  if (rows.empty()) return std::nullopt;
+  return read_taken(rows, 0);
+}
+
+void set_outcome(transaction& tx, std::int64_t row, std::string_view status, std::optional<timestamp> next,
+                 timestamp now, std::string_view why) {
+  tx.execute(queries::webhook::set_outcome, {row, status, value(next), is_over(status) ? value(now) : value(),
+                                             status == "PARKED", storable_text(why, error_bytes_max)});
+}
+
+}  // namespace settle::hooks
+
+namespace settle::inline v0::webhook {
+
+std::optional<journal_entry> find(database& db, std::string_view source, std::string_view event_id) {
+  auto tx = db.read();
+  auto rows = tx.execute(queries::webhook::find_event, {source, event_id});
+  if (rows.empty()) return std::nullopt;
+  journal_entry found;
+  found.status = rows[0][13].text();
+  found.last_error = rows[0][14].text();
+  found.what = hooks::read_taken(rows, 0).what;
+  found.attempts = found.what.attempts;
+  return found;
+}
+
+bool retry(database& db, std::string_view source, std::string_view event_id) {
+  auto tx = db.begin();
+  const auto changed =
+      tx.execute(queries::webhook::retry_event, {source, event_id, tx.env().now()}).affected();
+  tx.wake_on_commit();
+  tx.commit("webhook.retry");
+  return changed > 0;
+}
+
+std::int64_t expire(database& db, duration keep, std::int64_t events_max) {
+  auto tx = db.begin();
+  const auto before = tx.env().now() - keep;
+  const auto old = tx.execute(queries::webhook::find_finished, {before, events_max});
+  std::map<std::string, timestamp> horizons;  // by source: two workers must not deadlock
+  json_array ids;
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    ids.add(old[i][0].integer());
+    auto& until = horizons[old[i][1].text()];
+    until = std::max(until, old[i][2].time());
+  }
+  for (const auto& [source, until] : horizons) tx.post(queries::webhook::raise_horizon, {source, until});
+  if (!old.empty()) tx.post(queries::webhook::delete_events, {ids.text()});
+  tx.execute(queries::webhook::delete_keys, {before, events_max});
+  tx.commit("webhook.expire");
+  return static_cast<std::int64_t>(old.size());
+}
+
+}  // namespace settle::inline v0::webhook

@@ -1,0 +1,37 @@
+// The journal's statements.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "settle/webhook.hpp"
+
+namespace settle::hooks {
+
+using namespace settle::webhook;
+
+// By so much the provider's clock may be ahead of ours.
+constexpr duration horizon_margin = std::chrono::minutes(10);
+
+// An event of the journal that a transaction has taken.
+struct taken {
+  std::int64_t row = 0;
+  received what;
+  bool newest_only = false;
+  std::int64_t parks = 0;
+  timestamp waits_since{};
+};
+taken read_taken(result& rows, std::size_t row);
+
+// As `RECEIVED` for a worker, or as `APPLIED` for whoever applies it in this transaction.
+statement insert_statement(const received& what, bool newest_only, std::string_view status);
+
+// The next due one of a source, if there is one.
+std::optional<taken> take_due(transaction& tx, std::string_view source, timestamp now);
+
+// What becomes of one that was taken and not applied. `next` is for those that wait.
+void set_outcome(transaction& tx, std::int64_t row, std::string_view status, std::optional<timestamp> next,
+                 timestamp now, std::string_view why = {});
+
+}  // namespace settle::hooks
