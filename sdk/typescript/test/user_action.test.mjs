@@ -193,12 +193,14 @@ test("a stream and no body at all can be repeated too", async (t) => {
 });
 
 test("what fetch would never send is refused at once", async () => {
-  const world = calm();
+  const storage = memoryStorage();
+  const world = { ...calm(), storage, name: "a" };
   await assert.rejects(new UserAction(world).send("http://", post), TypeError);
   await assert.rejects(new UserAction(world).send("http://x/", { ...post, headers: { "a b": "c" } }), TypeError);
   assert.throws(() => new UserAction({ key: "ü" }), TypeError);
   assert.throws(() => new UserAction({ key: "a b", form: "bare" }), TypeError);
   assert.deepEqual(world.slept, []);
+  assert.doesNotMatch(storage.getItem("settle:a"), /\n/, "not marked as sent");
 });
 
 // Proves I9: a browser drops the header there without a word.
