@@ -98,18 +98,18 @@ export class UserAction {
   async send(input: string | URL, init: RequestInit = {}): Promise<Outcome> {
     const { now, deadlineMs } = this.with;
     const begun = now();
-    // Before the first wait of this function: a second click finds it.
-    this.stored((storage, name) => {
-      const mark = this.key + sent;
-      this.unsure ||= storage.getItem(name) == mark;
-      storage.setItem(name, mark);
-    });
     // Once for all attempts: a form would get another boundary each time, which makes it another request.
     const first = new Request(input, init);
     const { headers } = first;
     // There a browser drops the header without a word, and a retry without the key may do it twice.
     if (init.mode == "no-cors") throw new TypeError("no-cors cannot send a key");
     headers.set(this.with.header, keyHeader(this.key, this.with.form));
+    // Before this function waits for anything, so that a second click finds it.
+    this.stored((storage, name) => {
+      const mark = this.key + sent;
+      this.unsure ||= storage.getItem(name) == mark;
+      storage.setItem(name, mark);
+    });
     const body = await first.arrayBuffer();
     const request = { ...init, headers, body: body.byteLength ? body : null };
 

@@ -118,21 +118,21 @@ test("a server that is away is a network failure", async () => {
   assert.ok(outcome.error);
 });
 
-test("a silent server is asked again", async (t) => {
+test("a silent server is asked again", { timeout: 15_000 }, async (t) => {
   const server = await scripted(t, ["silent"]);
   const outcome = await new UserAction({ ...calm(), attemptMs: 300 }).send(server.url, post);
   assert.equal(outcome.response.status, 201);
   assert.ok(outcome.attempts > 1);
 });
 
-test("the deadline ends an attempt that hangs", async (t) => {
+test("the deadline ends an attempt that hangs", { timeout: 15_000 }, async (t) => {
   const server = await scripted(t, ["silent"]);
   const outcome = await new UserAction({ deadlineMs: 50, random: () => 0 }).send(server.url, post);
   assert.equal(outcome.end, "out_of_time");
   assert.equal(outcome.attempts, 1);
 });
 
-test("an abort ends the request under way", async (t) => {
+test("an abort ends the request under way", { timeout: 15_000 }, async (t) => {
   const stop = new AbortController();
   const server = await scripted(t, [{ during: () => (stop.abort(new Error("closed")), "silent") }]);
   const storage = memoryStorage();
@@ -141,7 +141,7 @@ test("an abort ends the request under way", async (t) => {
   assert.equal(new UserAction({ storage, name: "a" }).key, action.key);
 });
 
-test("an abort ends the wait", async (t) => {
+test("an abort ends the wait", { timeout: 15_000 }, async (t) => {
   const stop = new AbortController();
   const server = await scripted(t, [{ status: 503, headers: { "retry-after": "50" } }]);
   // The wait begins when the random part is asked for.
@@ -193,12 +193,14 @@ test("a stream and no body at all can be repeated too", async (t) => {
 });
 
 test("what fetch would never send is refused at once", async () => {
-  const world = calm();
+  const storage = memoryStorage();
+  const world = { ...calm(), storage, name: "a" };
   await assert.rejects(new UserAction(world).send("http://", post), TypeError);
   await assert.rejects(new UserAction(world).send("http://x/", { ...post, headers: { "a b": "c" } }), TypeError);
   assert.throws(() => new UserAction({ key: "ü" }), TypeError);
   assert.throws(() => new UserAction({ key: "a b", form: "bare" }), TypeError);
   assert.deepEqual(world.slept, []);
+  assert.doesNotMatch(storage.getItem("settle:a"), /\n/, "not marked as sent");
 });
 
 // Proves I9: a browser drops the header there without a word.
