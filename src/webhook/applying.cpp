@@ -32,11 +32,11 @@ class caused_by {
 
 // The handler's writes go back if it says anything but done.
 answer run(transaction& tx, const taken& one, const handler& with) {
-  tx.execute("savepoint settle_webhook");
+  tx.post(queries::webhook::set_savepoint);
   const caused_by cause(tx, one.what);
   const auto said = with_fault_points(tx.env(), "webhook.handler", [&] { return with(one.what, tx); });
-  if (said != answer::done) tx.execute("rollback to savepoint settle_webhook");
-  tx.execute("release savepoint settle_webhook");
+  if (said != answer::done) tx.execute(queries::webhook::return_to_savepoint);
+  tx.post(queries::webhook::release_savepoint);
   return said;
 }
 

@@ -1,6 +1,5 @@
 #include "webhook/encoding.hpp"
 
-#include <array>
 #include <cstdint>
 
 namespace settle::hooks {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cctype>
 
 #include "base/text.hpp"
 #include "base/time_text.hpp"

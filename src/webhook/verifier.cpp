@@ -1,5 +1,6 @@
 // One verdict: what the headers claim, computed anew with every key, and only then the age.
 #include <algorithm>
+#include <cctype>
 
 #include "settle/error.hpp"
 #include "settle/webhook_signature.hpp"
