@@ -226,8 +226,9 @@ class advisory_locks final : public lock_service {
 void fenced(transaction& tx, const lock& by);
 
 // The same for data in another database than the lock: remembers the highest token seen per resource, in the
-// transaction, and throws ownership_lost for a lower one. So the first write of a new owner shuts out all
-// before it; until then a former one may still write. Transactions on one resource go one after the other.
+// transaction, and throws ownership_lost for a lower one. The first fenced transaction of a new owner shuts
+// out all before it; until then a former one may still write. So fence first, and read what the write depends
+// on afterwards, in the same transaction. Transactions on one resource go one after the other.
 //
 // With tokens of an advisory_lock: if Redis forgets a lock, two owners may have it at the same time, but
 // never the same token, and tokens grow even if Redis forgets its counter as well, as long as its clock does

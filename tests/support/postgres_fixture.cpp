@@ -52,6 +52,8 @@ std::string postgres_conninfo() { return conninfo_named("SETTLE_TEST_POSTGRES");
 std::string pgbouncer_conninfo() { return conninfo_named("SETTLE_TEST_PGBOUNCER"); }
 std::string postgres_missing() { return missing(postgres_conninfo(), "postgres"); }
 std::string pgbouncer_missing() { return missing(pgbouncer_conninfo(), "pgbouncer"); }
+std::string redis_url() { return conninfo_named("SETTLE_TEST_REDIS"); }
+std::string redis_missing() { return missing(redis_url(), "redis"); }
 
 std::string word_of(const std::string& conninfo, const std::string& keyword) {
   const auto at = conninfo.rfind(keyword + "=");

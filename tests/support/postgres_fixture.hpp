@@ -1,4 +1,4 @@
-// The private PostgreSQL of tools/servers, and an empty database on it for each test.
+// The private servers of tools/servers, and of PostgreSQL an empty database on it for each test.
 #pragma once
 
 #include <string>
@@ -13,6 +13,10 @@ std::string pgbouncer_conninfo();
 // Why tests on PostgreSQL cannot run here; empty if they can. Throws if CI=true, where they have to.
 std::string postgres_missing();
 std::string pgbouncer_missing();
+
+// The same for Redis, as a redis:// URL.
+std::string redis_url();
+std::string redis_missing();
 
 // A conninfo with something added; later words win over earlier ones.
 inline std::string with(const std::string& conninfo, const std::string& more) {
