@@ -49,16 +49,17 @@ class scratch_database {
   std::string name_;
 };
 
-// A server for one test alone, which may stop, restart or kill it. A hot standby on demand.
+// A server for one test alone, which may stop, restart, kill or configure it. A hot standby on demand.
 class private_server {
  public:
-  private_server();
+  explicit private_server(const std::string& which = "postgres");
   ~private_server();
   private_server(const private_server&) = delete;
   private_server& operator=(const private_server&) = delete;
 
   std::string conninfo() const;
   std::string standby_conninfo() const;
+  std::string redis_url() const;
   // A command of tools/servers on this set: "restart postgres", "crash postgres", "up standby".
   void command(const std::string& words) const;
 
