@@ -19,6 +19,9 @@
 // Whose clock decides about expiry: on PostgreSQL the server's, on Redis the server's, on SQLite that of the
 // process (environment::time), which is the one of the machine.
 //
+// Take a lock before the transaction begins. On SQLite there is one writer, so inside a write transaction of
+// the same file asking for a lock would wait for oneself, until store_busy.
+//
 // Threads: `locks` may be used by any number of threads. A lock object is used by one at a time, apart from
 // the renewal loop, which may run meanwhile. Transactions of any number of threads may be fenced by one lock.
 // Errors: settle::error. A lock that somebody else has is a value. If the answer to a call is lost, it is
