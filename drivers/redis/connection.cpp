@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 
+#include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include "redis/answers.hpp"
@@ -21,16 +24,27 @@ struct free_reply {
   void operator()(void* answer) const noexcept { freeReplyObject(answer); }
 };
 
-// The words as hiredis wants them.
-struct command {
-  explicit command(std::span<const std::string_view> words) {
+// A command as it goes over the line.
+class encoded {
+ public:
+  explicit encoded(std::span<const std::string_view> words) {
+    std::vector<const char*> pointers;
+    std::vector<std::size_t> lengths;
     for (const auto word : words) {
       pointers.push_back(word.data());
       lengths.push_back(word.size());
     }
+    size_ = redisFormatCommandArgv(&bytes_, static_cast<int>(words.size()), pointers.data(), lengths.data());
+    if (size_ < 0) throw error(errc::store_unavailable, "no memory for a command");
   }
-  std::vector<const char*> pointers;
-  std::vector<std::size_t> lengths;
+  ~encoded() { redisFreeCommand(bytes_); }
+  encoded(const encoded&) = delete;
+  encoded& operator=(const encoded&) = delete;
+  std::string_view bytes() const { return {bytes_, static_cast<std::size_t>(size_)}; }
+
+ private:
+  char* bytes_ = nullptr;
+  int size_ = 0;
 };
 
 }  // namespace
@@ -41,6 +55,7 @@ redis_connection::redis_connection(const address& to, const options& with) : to_
     throw error(errc::store_unavailable,
                 fmt::format("cannot connect to {}: {}", to.name(), open_ ? open_->errstr : "out of memory"));
   redisSetTimeout(open_.get(), as_timeval(with.command_timeout));
+  redisEnableKeepAlive(open_.get());
   try {
     const auto ask = [&](std::initializer_list<std::string_view> words) {
       return run(std::span<const std::string_view>(words.begin(), words.size()));
@@ -52,7 +67,7 @@ redis_connection::redis_connection(const address& to, const options& with) : to_
     if (to.database != 0) ask({"SELECT", std::to_string(to.database)});
     if (!with.accept_forgetful_server) check_settings();
   } catch (const error& e) {
-    // None of this has an effect that could be in doubt. The code stays; the text has it already.
+    // None of this has an effect that could be in doubt.
     if (!e.outcome_unknown()) throw;
     throw error(errc::store_unavailable,
                 fmt::format("{} has ended the connection while it was set up", to.name()));
@@ -78,22 +93,29 @@ void redis_connection::check_settings() {
                             to_.name()));
 }
 
-void redis_connection::throw_lost(std::string_view command, bool sent) {
-  const auto why = fmt::format("{} on {}: {}", command, to_.name(), open_->errstr);
-  if (sent) throw error::with_unknown_outcome(errc::store_unavailable, why);
-  throw error(errc::store_unavailable, why);
+// Not hiredis' own writing: that raises SIGPIPE. A command that was not sent whole does not run.
+void redis_connection::send(std::span<const std::string_view> words) {
+  const encoded command(words);
+  for (auto left = command.bytes(); !left.empty();) {
+    const auto sent = ::send(open_->fd, left.data(), left.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) {
+      broken_ = true;
+      throw error(errc::store_unavailable,
+                  fmt::format("{} on {} was not sent: {}", words[0], to_.name(), std::strerror(errno)));
+    }
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
 }
 
 reply redis_connection::run(std::span<const std::string_view> words) {
-  const command as(words);
-  auto* const line = open_.get();
-  if (redisAppendCommandArgv(line, static_cast<int>(words.size()),
-                             const_cast<const char**>(as.pointers.data()), as.lengths.data()) != REDIS_OK)
-    throw_lost(words[0], false);
-  for (int done = 0; done == 0;)
-    if (redisBufferWrite(line, &done) != REDIS_OK) throw_lost(words[0], true);
+  send(words);
   void* raw = nullptr;
-  if (redisGetReply(line, &raw) != REDIS_OK) throw_lost(words[0], true);
+  if (redisGetReply(open_.get(), &raw) != REDIS_OK) {
+    broken_ = true;
+    throw error::with_unknown_outcome(
+        errc::store_unavailable, fmt::format("{} on {}: no answer: {}", words[0], to_.name(), open_->errstr));
+  }
   const std::unique_ptr<void, free_reply> answer(raw);
   return read_answer(*static_cast<redisReply*>(raw), words[0], to_.name());
 }
@@ -122,7 +144,7 @@ reply redis_connection::run(const script& what, std::span<const std::string> key
 }
 
 bool redis_connection::usable() const noexcept {
-  if (open_->err != 0) return false;
+  if (broken_) return false;
   pollfd line{open_->fd, POLLIN, 0};
   return ::poll(&line, 1, 0) == 0;  // what comes unasked is a farewell
 }

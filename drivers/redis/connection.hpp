@@ -31,10 +31,11 @@ class redis_connection {
   };
   void check_settings();
   std::string load(const script& what);
-  [[noreturn]] void throw_lost(std::string_view command, bool sent);
+  void send(std::span<const std::string_view> words);
 
   const address& to_;
   std::unique_ptr<redisContext, close> open_;
+  bool broken_ = false;
   std::map<std::string, std::string, std::less<>> loaded_;  // a script's source and its hash
 };
 

@@ -31,20 +31,30 @@ bool held_lock::state::renew() {
 }
 
 release_outcome held_lock::state::release() {
-  const bool was_ours = home->store->release(what);
-  if (!was_ours) note_loss(lock_loss::taken);
-  {
+  const auto change = [this](phase from, phase to) {
     const std::scoped_lock lock(mutex);
-    if (now == phase::held) now = phase::released;
+    if (now == from) now = to;
+  };
+  change(phase::held, phase::releasing);
+  bool was_ours = false;
+  try {
+    was_ours = home->store->release(what);
+  } catch (...) {
+    change(phase::releasing, phase::held);
+    throw;
   }
+  if (was_ours)
+    change(phase::releasing, phase::released);
+  else
+    note_loss(lock_loss::taken, phase::releasing);
   home->line.released(what.name);
   return was_ours ? release_outcome::released : release_outcome::lost;
 }
 
-void held_lock::state::note_loss(lock_loss why) {
+void held_lock::state::note_loss(lock_loss why, phase from) {
   {
     const std::scoped_lock lock(mutex);
-    if (now != phase::held) return;
+    if (now != from) return;
     now = phase::lost;
   }
   const auto& env = home->store->env();
@@ -104,12 +114,11 @@ std::vector<std::shared_ptr<held_lock::state>> lock_service::engine::watched() c
   const std::scoped_lock lock(mutex_);
   std::vector<std::shared_ptr<state>> all;
   std::erase_if(watched_, [&](const std::weak_ptr<state>& known) {
-    auto one = known.lock();
+    const auto one = known.lock();
     if (!one) return true;
     const std::scoped_lock lock_of_one(one->mutex);
-    if (one->now != phase::held) return true;
-    all.push_back(std::move(one));
-    return false;
+    if (one->now == phase::held) all.push_back(one);
+    return one->now == phase::lost || one->now == phase::released;
   });
   return all;
 }

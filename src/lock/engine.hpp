@@ -14,13 +14,13 @@
 namespace settle::inline v0 {
 
 struct held_lock::state {
-  enum class phase { held, lost, released };
+  enum class phase { held, releasing, lost, released };
 
   // Throws what the store throws; then nothing has changed.
   bool renew();
   release_outcome release();
-  // Marks it and tells its owner, the first time.
-  void note_loss(lock_loss why);
+  // Marks it and tells its owner, if it is in that phase: so once, and not while it is being released.
+  void note_loss(lock_loss why, phase from = phase::held);
 
   std::shared_ptr<lock_service::engine> home;
   locking::holding what;

@@ -15,7 +15,8 @@ TEST(lock_schedule, renews_three_times_per_ttl_counted_from_before_the_call) {
 }
 
 TEST(lock_schedule, pauses_double_up_to_the_longest_give_or_take_a_half) {
-  for (const auto& [looks, whole] : {std::pair(0, 2ms), {1, 4ms}, {5, 64ms}, {6, 100ms}, {1'000'000, 100ms}}) {
+  for (const auto& [looks, whole] :
+       {std::pair(0, 2ms), {1, 4ms}, {5, 64ms}, {6, 100ms}, {1'000'000, 100ms}}) {
     EXPECT_EQ(poll_wait(looks, 100ms, 0), duration(whole) / 2) << looks;
     EXPECT_EQ(poll_wait(looks, 100ms, duration(whole).count()), duration(whole) * 3 / 2) << looks;
     for (const std::uint64_t random : {1ull, 77'777ull, ~0ull}) {

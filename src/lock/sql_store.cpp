@@ -1,4 +1,5 @@
 // Locks as rows of the service's database.
+#include <algorithm>
 #include <optional>
 
 #include "base/check.hpp"
@@ -20,7 +21,10 @@ lock_holder read_holder(const result::row& row, std::size_t first) {
 class sql_store final : public store {
  public:
   sql_store(database& db, duration takeover_wait)
-      : db_(db), wait_ms_(std::chrono::ceil<std::chrono::milliseconds>(takeover_wait).count()) {}
+      : db_(db),
+        // None at all would mean for ever.
+        wait_ms_(
+            std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(takeover_wait).count(), 1)) {}
 
   const environment& env() const override { return db_.env(); }
 

@@ -99,7 +99,7 @@ TEST_F(postgres_lock, renewals_tries_and_more_transactions_pass_a_fenced_one) {
 
 // After its release the lock can be taken only when the fenced transaction is over. Proves G2
 TEST_F(postgres_lock, a_release_does_not_open_the_door_to_a_transaction_under_way) {
-  const auto one = world->open({.service = {.takeover_wait = 50ms}});
+  const auto one = world->open({.service = {.takeover_wait = 0ms}});
   auto mine = one->locks->try_acquire("job");
   auto tx = one->db->begin();
   write(tx, *mine);
