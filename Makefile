@@ -31,7 +31,7 @@ demo:
 	@build/demo/demo/order_storm $(if $(SEED),--seed $(SEED)) $(if $(ORDERS),--orders $(ORDERS))
 
 # Private servers for as long as the tests run; see tools/servers.
-WITH_SERVERS = tools/servers run postgres pgbouncer --
+WITH_SERVERS = tools/servers run postgres pgbouncer redis --
 
 test: build
 	@tools/setup servers || [ "$(CI)" != true ]
@@ -70,7 +70,7 @@ bench:
 	@tools/setup servers || [ "$(CI)" != true ]
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target bench_run
-	@tools/servers run postgres -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json $(BENCH)
+	@tools/servers run postgres redis -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json $(BENCH)
 
 lint:
 	@tools/setup lint

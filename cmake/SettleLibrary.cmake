@@ -38,5 +38,5 @@ function(settle_link target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
-    PRIVATE SQLite::SQLite3 PostgreSQL::PostgreSQL Boost::json fmt::fmt OpenSSL::Crypto)
+    PRIVATE SQLite::SQLite3 PostgreSQL::PostgreSQL hiredis Boost::json fmt::fmt OpenSSL::Crypto)
 endfunction()

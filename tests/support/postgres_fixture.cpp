@@ -52,6 +52,8 @@ std::string postgres_conninfo() { return conninfo_named("SETTLE_TEST_POSTGRES");
 std::string pgbouncer_conninfo() { return conninfo_named("SETTLE_TEST_PGBOUNCER"); }
 std::string postgres_missing() { return missing(postgres_conninfo(), "postgres"); }
 std::string pgbouncer_missing() { return missing(pgbouncer_conninfo(), "pgbouncer"); }
+std::string redis_url() { return conninfo_named("SETTLE_TEST_REDIS"); }
+std::string redis_missing() { return missing(redis_url(), "redis"); }
 
 std::string word_of(const std::string& conninfo, const std::string& keyword) {
   const auto at = conninfo.rfind(keyword + "=");
@@ -102,10 +104,10 @@ void scratch_database::forget_events() const {
     end $$)");
 }
 
-private_server::private_server()
+private_server::private_server(const std::string& which)
     : folder_("/var/tmp/settle-private-" + std::to_string(::getpid()) + "-" +
               std::to_string(::time(nullptr))) {
-  command("up postgres");
+  command("up " + which);
 }
 
 private_server::~private_server() {
@@ -127,5 +129,6 @@ std::string private_server::variable(const std::string& name) const {
 
 std::string private_server::conninfo() const { return variable("SETTLE_TEST_POSTGRES"); }
 std::string private_server::standby_conninfo() const { return variable("SETTLE_TEST_POSTGRES_STANDBY"); }
+std::string private_server::redis_url() const { return variable("SETTLE_TEST_REDIS"); }
 
 }  // namespace settle::test

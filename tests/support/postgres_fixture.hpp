@@ -1,4 +1,4 @@
-// The private PostgreSQL of tools/servers, and an empty database on it for each test.
+// The private servers of tools/servers, and of PostgreSQL an empty database on it for each test.
 #pragma once
 
 #include <string>
@@ -13,6 +13,10 @@ std::string pgbouncer_conninfo();
 // Why tests on PostgreSQL cannot run here; empty if they can. Throws if CI=true, where they have to.
 std::string postgres_missing();
 std::string pgbouncer_missing();
+
+// The same for Redis, as a redis:// URL.
+std::string redis_url();
+std::string redis_missing();
 
 // A conninfo with something added; later words win over earlier ones.
 inline std::string with(const std::string& conninfo, const std::string& more) {
@@ -45,16 +49,17 @@ class scratch_database {
   std::string name_;
 };
 
-// A server for one test alone, which may stop, restart or kill it. A hot standby on demand.
+// A server for one test alone, which may stop, restart, kill or configure it. A hot standby on demand.
 class private_server {
  public:
-  private_server();
+  explicit private_server(const std::string& which = "postgres");
   ~private_server();
   private_server(const private_server&) = delete;
   private_server& operator=(const private_server&) = delete;
 
   std::string conninfo() const;
   std::string standby_conninfo() const;
+  std::string redis_url() const;
   // A command of tools/servers on this set: "restart postgres", "crash postgres", "up standby".
   void command(const std::string& words) const;
 

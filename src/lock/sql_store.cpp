@@ -1,0 +1,85 @@
+// Locks as rows of the service's database.
+#include <algorithm>
+#include <optional>
+
+#include "base/check.hpp"
+#include "lock/store.hpp"
+#include "queries/lock.hpp"
+
+namespace settle::locking {
+namespace {
+
+// How often a lock may change hands between a try and a look.
+constexpr int tries_max = 5;
+
+lock_holder read_holder(const result::row& row, std::size_t first) {
+  const auto owner = uuid::parse(row[first].text());
+  SETTLE_CHECK(owner.has_value(), "owners are uuids");
+  return {{*owner, row[first + 1].integer()}, row[first + 2].time()};
+}
+
+class sql_store final : public store {
+ public:
+  sql_store(database& db, duration takeover_wait)
+      : db_(db),
+        // None at all would mean for ever.
+        wait_ms_(
+            std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(takeover_wait).count(), 1)) {}
+
+  const environment& env() const override { return db_.env(); }
+
+  answer acquire(const std::string& name, const uuid& owner, duration ttl) override {
+    for (int tries = 0; tries < tries_max; ++tries) {
+      const auto rows = upsert(name, owner, ttl);
+      if (rows && !rows->empty()) return {(*rows)[0][0].integer() != 0, read_holder((*rows)[0], 1)};
+      // Also a lock that has expired is held while its owner is in the middle of a fenced transaction.
+      const auto since = rows ? now() : value(-1);
+      const auto held = db_.read().commit_with({queries::lock::read_holder, {name, since}}, "");
+      if (!held.empty()) return {false, read_holder(held[0], 0)};
+    }
+    throw error(errc::store_busy, "the lock " + name + " changes hands faster than it can be asked for");
+  }
+
+  std::vector<bool> renew(std::span<const holding> all) override {
+    std::vector<parameters> rows;
+    for (const auto& one : all)
+      rows.push_back({one.name, one.token.owner, one.token.epoch, one.ttl.count(), now()});
+    auto tx = db_.begin();
+    const auto changed = tx.execute_many(queries::lock::renew, rows);
+    tx.commit("lock.renew");
+    std::vector<bool> ours;
+    for (const auto rows_changed : changed) ours.push_back(rows_changed != 0);
+    return ours;
+  }
+
+  bool release(const holding& what) override {
+    const statement by_owner{queries::lock::release, {what.name, what.token.owner, what.token.epoch}};
+    return resolving([&] { return db_.begin().commit_with(by_owner, "lock.release"); }).affected() != 0;
+  }
+
+ private:
+  // Nothing at all if the row was waited for in vain; no row if somebody else was faster.
+  std::optional<result> upsert(const std::string& name, const uuid& owner, duration ttl) {
+    const statement with{queries::lock::acquire, {name, owner, ttl.count(), now(), wait_ms_}};
+    try {
+      return resolving([&] { return db_.begin().commit_with(with, "lock.acquire"); });
+    } catch (const error& e) {
+      if (e.code() != errc::store_busy || db_.speaks() == dialect::sqlite) throw;
+      return std::nullopt;
+    }
+  }
+
+  // Null where the server's clock decides.
+  value now() const { return db_.speaks() == dialect::sqlite ? value(env().now()) : value(); }
+
+  database& db_;
+  std::int64_t wait_ms_;
+};
+
+}  // namespace
+
+std::unique_ptr<store> make_sql_store(database& db, const lock_service_options& options) {
+  return std::make_unique<sql_store>(db, options.takeover_wait);
+}
+
+}  // namespace settle::locking
