@@ -282,7 +282,7 @@ TEST_P(counted_on_postgres, every_integer_type_and_a_domain_of_one_will_do) {
   const auto id = *uuid::parse("0192f0c0-0000-7000-8000-000000000001");
   run("insert into many values ('" + id.text() + "', 5, 5, 5, 5)");
   for (const auto* column : {"s", "i", "b", "d"}) {
-    const quantity of({.resource = column, .table = "public.many", .column = column, .maximum = 32'767});
+    const quantity of({.resource = column, .table = "many", .column = column, .maximum = 32'767});
     EXPECT_EQ(of.check(*db), 0);
     in_transaction([&](transaction& tx) {
       EXPECT_EQ(of.take(tx, id, 2).there, 3);

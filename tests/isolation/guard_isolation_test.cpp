@@ -25,7 +25,6 @@ class guard_isolation : public ::testing::Test {
   struct caller {
     testing::manual_time time;
     std::unique_ptr<database> db;
-    std::optional<owned_transaction> tx;
     std::string said;  // by its last call
   };
 
@@ -49,18 +48,17 @@ class guard_isolation : public ::testing::Test {
   }
 
   // A session of two steps: the call in an open transaction, and its end.
-  void add(const std::string& name, std::function<std::string(transaction&)> call, duration ahead = {}) {
-    auto& one = add_caller(name, ahead);
-    all_->add(name)
-        .call("call",
-              [&one, call] {
-                one.tx.emplace(one.db->begin());
-                one.said = call(*one.tx);
-              })
-        .call("commit", [&one] {
-          one.tx->commit();
-          one.tx.reset();
-        });
+  void add(const std::string& name, const std::function<std::string(transaction&)>& call,
+           bool commits = true) {
+    auto& one = add_caller(name);
+    auto& as = all_->add(name);
+    const auto action = [&one, &as, call, commits] {
+      auto tx = one.db->begin();
+      one.said = call(tx);
+      as.pause();
+      if (commits) tx.commit();
+    };
+    as.call("calls", action).call(commits ? "commits" : "rolls back", action);
   }
 
   void explore(const std::function<std::string()>& check) {
@@ -74,10 +72,7 @@ class guard_isolation : public ::testing::Test {
     own_->run(
         "truncate orders, seats, settle.guard_history, settle.quantity_log, settle.reservations, "
         "settle.reservation_lines; insert into orders values (1, 'NEW'); insert into seats values (1, 3), (2, 3)");
-    for (auto& [unused, one] : callers_) {
-      one.tx.reset();
-      one.said.clear();
-    }
+    for (auto& [unused, one] : callers_) one.said.clear();
     if (before_each_) before_each_();
   }
 
@@ -140,8 +135,8 @@ TEST_F(guard_isolation, what_expires_is_not_confirmed_and_what_is_confirmed_does
   all_->add("sweeper").call("release", [&] {
     sweeper.said = std::to_string(seats_.release_expired(*sweeper.db));
   });
-  auto& other = add_caller("other sweeper", 2min);
-  all_->add("other sweeper").call("release", [&] {
+  auto& other = add_caller("other_sweeper", 2min);
+  all_->add("other_sweeper").call("release", [&] {
     other.said = std::to_string(seats_.release_expired(*other.db));
   });
   int confirmed = 0, expired = 0;
@@ -203,11 +198,7 @@ TEST_F(guard_isolation, one_id_reserves_once_however_its_calls_meet) {
   };
   add("first", reserving);
   add("again", reserving);
-  auto& gives_up = add_caller("gives up");
-  all_->add("gives up").call("call", [&] {
-    gives_up.tx.emplace(gives_up.db->begin());
-    reserving(*gives_up.tx);
-  }).call("roll back", [&] { gives_up.tx.reset(); });
+  add("gives_up", reserving, false);
   explore([this] {
     const auto both = said("first") + ", " + said("again");
     const bool one = both == "reserved, reserved before" || both == "reserved before, reserved";
