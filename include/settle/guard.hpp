@@ -1,5 +1,5 @@
-// Guards: a declared state machine over a column of your own table. A repeated or late call changes nothing and
-// says so; of two callers at the same time one moves the row.
+// Guards: a declared state machine over a column of your own table. A repeated or late call changes nothing
+// and says so; of two callers at the same time one moves the row.
 //
 //   const settle::guard orders({
 //       .machine = "order",
@@ -8,8 +8,8 @@
 //       .states = {"NEW", "PAID", "SHIPPED", "CANCELLED"},
 //       .initial = {"NEW"},
 //       .ends = {"SHIPPED", "CANCELLED"},
-//       .transitions = {{"NEW", "PAID", {"payments"}}, {"PAID", "SHIPPED", {"warehouse"}}, {"NEW", "CANCELLED"}},
-//       .topic = "orders",
+//       .transitions = {{"NEW", "PAID", {"payments"}}, {"PAID", "SHIPPED", {"warehouse"}}, {"NEW",
+//       "CANCELLED"}}, .topic = "orders",
 //   });
 //
 //   auto tx = db->begin();
@@ -17,21 +17,22 @@
 //   if (!done.in_place()) return problem(409, "the order is " + done.state);
 //   tx.commit();
 //
-// What a move writes, it writes in your transaction: the row, a line of the history, and the event if there is
-// to be one. They commit together or not at all. A move is one round trip; the event travels with your next
-// statement or your commit.
+// What a move writes, it writes in your transaction: the row, a line of the history, and the event if there
+// is to be one. They commit together or not at all. A move is one round trip; the event travels with your
+// next statement or your commit.
 //
 // Concurrency: a move locks the row until the transaction ends, so its answer stays true until then. At READ
-// COMMITTED, PostgreSQL's default, the second of two callers waits for the first and then sees what that one has
-// made of the row. At REPEATABLE READ and SERIALIZABLE the database refuses it instead, with store_busy
+// COMMITTED, PostgreSQL's default, the second of two callers waits for the first and then sees what that one
+// has made of the row. At REPEATABLE READ and SERIALIZABLE the database refuses it instead, with store_busy
 // (retryable: begin the transaction anew). On SQLite writing transactions come one after the other.
 //
 // Names of tables and columns are quoted, so they are case-sensitive: on PostgreSQL write them in lower case
-// unless they were created in quotes. The column may be text, varchar or an enum; the key an integer, a text or
-// a uuid, and it must be unique.
+// unless they were created in quotes. The column may be text, varchar or an enum; the key an integer, a text
+// or a uuid, and it must be unique.
 //
-// Threads: any number; a guard does not change. Errors: those of the store, and invalid_argument or invalid_name
-// for what the caller should not have passed; all before anything is written, except what publish() refuses.
+// Threads: any number; a guard does not change. Errors: those of the store, and invalid_argument or
+// invalid_name for what the caller should not have passed; all before anything is written, except what
+// publish() refuses.
 #pragma once
 
 #include <cstddef>
@@ -151,8 +152,8 @@ class guard {
                    const move_options& options = {}) const;
 
   // Reads the whole column once, so call it at start: throws invalid_argument if the table or a column is not
-  // there or cannot hold a declared state, schema_missing before migrate(), and counts rows in states that are
-  // not declared.
+  // there or cannot hold a declared state, schema_missing before migrate(), and counts rows in states that
+  // are not declared.
   guard_report check(database& db) const;
 
   // What was done to a row, oldest first, at most so many.

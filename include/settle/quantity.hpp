@@ -1,15 +1,17 @@
-// Atomic quantities: stock, seats, credits in a column of your own table, which no number of callers takes below
-// its minimum.
+// Atomic quantities: stock, seats, credits in a column of your own table, which no number of callers takes
+// below its minimum.
 //
-//   const settle::quantity stock({.resource = "stock", .table = "products", .key = "sku", .column = "in_stock"});
+//   const settle::quantity stock({.resource = "stock", .table = "products", .key = "sku", .column =
+//   "in_stock"});
 //
 //   auto tx = db->begin();
 //   const auto got = stock.take(tx, "sku-1", 2, {.reason = "sold", .reference = order_id});
 //   if (!got) return problem(409, "only " + std::to_string(got.there) + " left");
 //   tx.commit();
 //
-// Every change is made in your transaction, together with a line of quantity_log: resource, item, change, what
-// there is afterwards, reason, reference, time. They commit together or not at all, so the log always adds up.
+// Every change is made in your transaction, together with a line of quantity_log: resource, item, change,
+// what there is afterwards, reason, reference, time. They commit together or not at all, so the log always
+// adds up.
 //
 // A reservation takes for the time being. Its id is yours, so that a repeated call is harmless:
 //
@@ -17,22 +19,22 @@
 //   …
 //   if (stock.confirm(tx, cart_id).status == settle::reservation_status::expired) …
 //
-// A reservation_expiry in the background gives back what nobody has confirmed in time. Confirming, cancelling and
-// expiring are decided by the reservation's row: one of them happens, once.
+// A reservation_expiry in the background gives back what nobody has confirmed in time. Confirming, cancelling
+// and expiring are decided by the reservation's row: one of them happens, once.
 //
-// Concurrency: a change locks the item's row until the transaction ends; the second of two callers waits for the
-// first. A call with several items locks them in one order, whatever order they are given in, so two baskets do
-// not deadlock; call it once per transaction, and write keys the same way everywhere. At REPEATABLE READ and
-// SERIALIZABLE PostgreSQL refuses the second caller with store_busy (retryable: begin the transaction anew). A
-// take of one item is one round trip, one of several is two.
+// Concurrency: a change locks the item's row until the transaction ends; the second of two callers waits for
+// the first. A call with several items locks them in one order, whatever order they are given in, so two
+// baskets do not deadlock; call it once per transaction, and write keys the same way everywhere. At
+// REPEATABLE READ and SERIALIZABLE PostgreSQL refuses the second caller with store_busy (retryable: begin the
+// transaction anew). A take of one item is one round trip, one of several is two.
 //
-// A take or an add is not repeatable by itself: repeat the transaction only if it is known not to have committed,
-// or run it under settle::once or a consumer. Reservations may be repeated at any time.
+// A take or an add is not repeatable by itself: repeat the transaction only if it is known not to have
+// committed, or run it under settle::once or a consumer. Reservations may be repeated at any time.
 //
-// The column must be an integer (smallint, integer or bigint on PostgreSQL); null counts as missing. Names are
-// quoted, so they are case-sensitive. Keys are integers or texts (uuids among them), and unique.
-// Threads: any number; a quantity does not change. Errors: those of the store, invalid_argument and invalid_name
-// for what the caller should not have passed, before anything is written.
+// The column must be an integer (smallint, integer or bigint on PostgreSQL); null counts as missing. Names
+// are quoted, so they are case-sensitive. Keys are integers or texts (uuids among them), and unique. Threads:
+// any number; a quantity does not change. Errors: those of the store, invalid_argument and invalid_name for
+// what the caller should not have passed, before anything is written.
 #pragma once
 
 #include <chrono>
@@ -150,7 +152,8 @@ class quantity {
   add_result add(transaction& tx, const value& item, std::int64_t amount,
                  const quantity_note& note = {}) const;
 
-  // All of it or nothing. An item that is there twice counts as one line with the sum.
+  // All of it or nothing. An item that is there twice counts as one line with the sum; one whose key
+  // is written in two ways (a uuid in capitals and not) is refused with invalid_argument.
   basket_result take_all(transaction& tx, std::span<const quantity_line> lines,
                          const quantity_note& note = {}) const;
   basket_result take_all(transaction& tx, std::initializer_list<quantity_line> lines,
@@ -158,7 +161,8 @@ class quantity {
     return take_all(tx, std::span(lines.begin(), lines.size()), note);
   }
 
-  // Takes all of it or nothing, until it is confirmed or `for_long` has passed. The log's reference is the id.
+  // Takes all of it or nothing, until it is confirmed or `for_long` has passed. The log's reference is the
+  // id.
   reserve_result reserve(transaction& tx, std::string_view id, std::span<const quantity_line> lines,
                          duration for_long, std::string_view reason = "reserved") const;
   reserve_result reserve(transaction& tx, std::string_view id, std::initializer_list<quantity_line> lines,
@@ -166,18 +170,19 @@ class quantity {
     return reserve(tx, id, std::span(lines.begin(), lines.size()), for_long, reason);
   }
 
-  // What was reserved stays taken. Says `confirmed`, also if it was so before; `expired` once its time has passed,
-  // whether or not it has been given back yet; `cancelled` or `missing`.
+  // What was reserved stays taken. Says `confirmed`, also if it was so before; `expired` once its time has
+  // passed, whether or not it has been given back yet; `cancelled` or `missing`.
   reservation_end confirm(transaction& tx, std::string_view id) const;
 
   // Gives it back. Says `cancelled`, also if it was so before; `expired` if it has been given back already;
   // `confirmed` if it is too late; `missing`.
   reservation_end cancel(transaction& tx, std::string_view id, std::string_view reason = "cancelled") const;
 
-  // Gives back what nobody has confirmed in time, in one transaction: at most so many reservations, oldest first.
-  // Returns how many. Those that somebody else is ending are left to him. One that cannot be given back (a
-  // constraint of yours refuses it) is logged, kept, and tried again a minute later; where an item is gone, or the
-  // maximum would be exceeded, its line of the log says so with a change of zero. Safe from any number of nodes.
+  // Gives back what nobody has confirmed in time, in one transaction: at most so many reservations, oldest
+  // first. Returns how many. Those that somebody else is ending are left to him. One that cannot be given
+  // back (a constraint of yours refuses it) is logged, kept, and tried again a minute later; where an item is
+  // gone, or the maximum would be exceeded, its line of the log says so with a change of zero. Safe from any
+  // number of nodes.
   std::size_t release_expired(database& db, std::size_t at_most = 100, std::stop_token cancel = {}) const;
 
   // Forgets reservations that ended before this, at most so many. From then on their ids are new. Returns how
@@ -185,7 +190,8 @@ class quantity {
   std::size_t forget_ended(database& db, timestamp before, std::size_t at_most = 1000) const;
 
   // Throws invalid_argument if the table or a column is not there or the column is no integer, schema_missing
-  // before migrate(). Returns how many rows are below the minimum. Reads the whole column once: for the start.
+  // before migrate(). Returns how many rows are below the minimum. Reads the whole column once: for the
+  // start.
   std::int64_t check(database& db) const;
 
   const quantity_options& options() const;

@@ -127,7 +127,8 @@ struct guard::parts {
 
   bool publishes() const { return !options.topic.empty() || options.make_event != nullptr; }
   void check_move(std::string_view to, const move_options& asked) const;
-  move_result carry_out(transaction& tx, const value& key, guard_step wanted, const move_options& asked) const;
+  move_result carry_out(transaction& tx, const value& key, guard_step wanted,
+                        const move_options& asked) const;
   void complete(transaction& tx, const value& key, const move_statements& by, const guard_step& made,
                 const move_options& asked) const;
   void publish_step(transaction& tx, const guard_step& made) const;
@@ -146,8 +147,8 @@ guard::guard(guard_options options) {
 
 void guard::parts::check_move(std::string_view to, const move_options& asked) const {
   if (std::ranges::find(options.states, to) == options.states.end())
-    refuse(options, fmt::format("'{}' is no state of it; did you mean '{}'?", to,
-                                nearest_name(to, options.states)));
+    refuse(options,
+           fmt::format("'{}' is no state of it; did you mean '{}'?", to, nearest_name(to, options.states)));
   check_name(asked.actor, {"the actor of a move", event_limits::name_bytes_max, true});
   if (!is_utf8(asked.reason) || asked.reason.size() > reason_bytes_max ||
       asked.reason.find('\0') != std::string::npos)
@@ -212,8 +213,8 @@ move_result guard::move(transaction& tx, const value& key, std::string_view to,
   if (parts_->publishes()) wanted.event = tx.env().ids->next_as<event_id>();
   auto done = with_fault_points(tx.env(), "guard.move",
                                 [&] { return parts_->carry_out(tx, key, std::move(wanted), options); });
-  tx.env().counters->add("settle_guard_moves_total", {{"machine", parts_->options.machine},
-                                                      {"outcome", to_string(done.outcome)}});
+  tx.env().counters->add("settle_guard_moves_total",
+                         {{"machine", parts_->options.machine}, {"outcome", to_string(done.outcome)}});
   return done;
 }
 

@@ -20,8 +20,8 @@ std::vector<std::string> sources_for(const guard_options& declared, std::string_
                                      const move_options& asked);
 
 // What becomes of a row in this state. `sources` are those of sources_for().
-move_outcome judge(const guard_options& declared, const std::optional<std::string>& state, std::string_view to,
-                   const std::vector<std::string>& sources);
+move_outcome judge(const guard_options& declared, const std::optional<std::string>& state,
+                   std::string_view to, const std::vector<std::string>& sources);
 
 std::string to_mermaid(const guard_options& declared);
 

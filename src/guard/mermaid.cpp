@@ -1,5 +1,6 @@
-// The drawing of a machine. States whose names are plain words stand for themselves; any other one has a number
-// and shows its name as a label, in which whatever could mean something to Mermaid is written as a character code.
+// The drawing of a machine. States whose names are plain words stand for themselves; any other one has a
+// number and shows its name as a label, in which whatever could mean something to Mermaid is written as a
+// character code.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +12,16 @@ namespace settle::guards {
 namespace {
 
 constexpr std::array<std::string_view, 20> words_of_mermaid{
-    "accdescr",  "acctitle", "as",   "class", "classdef", "click", "default", "direction", "end",   "hide",
-    "href",      "note",     "over", "scale", "state",    "style", "subgraph", "title",    "width", "graph"};
+    "accdescr", "acctitle", "as",   "class", "classdef", "click", "default",  "direction", "end",   "hide",
+    "href",     "note",     "over", "scale", "state",    "style", "subgraph", "title",     "width", "graph"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_plain(std::string_view name) {
   if (!is_letter(name.front())) return false;
-  if (!std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; })) return false;
+  if (!std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; }))
+    return false;
   std::string lower(name);
   for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -66,8 +68,7 @@ class drawing {
 
   std::string arrow(const transition& of) const {
     std::string line = fmt::format("    {} --> {}", name_of(of.from), name_of(of.to));
-    for (std::size_t i = 0; i < of.who.size(); ++i)
-      line += (i == 0 ? " : " : ", ") + escaped(of.who[i]);
+    for (std::size_t i = 0; i < of.who.size(); ++i) line += (i == 0 ? " : " : ", ") + escaped(of.who[i]);
     return line + "\n";
   }
 

@@ -10,7 +10,7 @@
 
 namespace settle::outbox {
 
-using sql::quoted_name;  // an identifier
+using sql::quoted_name;                          // an identifier
 std::string quoted_text(std::string_view text);  // a literal
 
 struct table_name {

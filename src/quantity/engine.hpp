@@ -29,10 +29,12 @@ struct quantity::engine {
   one_change change_one(transaction& tx, const value& item, std::int64_t change, bounds within,
                         const quantity_note& note) const;
 
-  // Runs `first` and then locks the items in their order, all in one round trip.
+  // Runs `first` and then locks the items in their order, all in one round trip. Two spellings of one key are
+  // refused: each of them would be given what there is only once.
   struct locked {
     result first;
     std::vector<std::optional<std::int64_t>> there;
+    std::vector<std::string> names;  // keys as the database writes them
   };
   locked lock(transaction& tx, std::span<const quantities::demand> items, const statement* first) const;
 

@@ -45,8 +45,7 @@ std::size_t quantity::engine::release(database& db, const statement& due, std::s
   const auto lines = tx.execute_all(reads);
   std::vector<ending> all;
   for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i], lines_of(lines[i])});
-  with_fault_points(tx.env(), "quantity.release",
-                    [&] { give_back(tx, all, "EXPIRED", expired_reason); });
+  with_fault_points(tx.env(), "quantity.release", [&] { give_back(tx, all, "EXPIRED", expired_reason); });
   tx.commit("quantity.release.commit");
   db.env().counters->add("settle_reservations_expired_total", {{"resource", options.resource}},
                          static_cast<std::int64_t>(ids.size()));
@@ -68,8 +67,8 @@ std::size_t quantity::engine::release_one_by_one(database& db, std::size_t at_mo
   std::vector<std::string> ids;
   {
     auto tx = db.begin(cancel);
-    ids = ids_in(tx.execute(queries::quantity::lock_due,
-                            {options.resource, now, static_cast<std::int64_t>(at_most)}));
+    ids = ids_in(
+        tx.execute(queries::quantity::lock_due, {options.resource, now, static_cast<std::int64_t>(at_most)}));
   }
   std::size_t released = 0;
   for (const auto& id : ids) {
@@ -85,8 +84,7 @@ std::size_t quantity::engine::release_one_by_one(database& db, std::size_t at_mo
 
 std::size_t quantity::release_expired(database& db, std::size_t at_most, std::stop_token cancel) const {
   const auto batch = checked_batch(at_most);
-  const statement due{queries::quantity::lock_due,
-                      {engine_->options.resource, db.env().now(), batch}};
+  const statement due{queries::quantity::lock_due, {engine_->options.resource, db.env().now(), batch}};
   try {
     return engine_->release(db, due, cancel);
   } catch (const error& e) {

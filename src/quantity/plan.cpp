@@ -10,8 +10,8 @@ namespace settle::quantities {
 
 std::vector<demand> demands_of(std::span<const quantity_line> lines) {
   if (lines.empty() || lines.size() > quantity_limits::lines_max)
-    throw error(errc::invalid_argument, fmt::format("{} lines, it must be 1 to {}", lines.size(),
-                                                    quantity_limits::lines_max));
+    throw error(errc::invalid_argument,
+                fmt::format("{} lines, it must be 1 to {}", lines.size(), quantity_limits::lines_max));
   std::map<std::string, demand> merged;
   for (const auto& [key, amount] : lines) {
     auto item = sql::key_text(key, "the key of an item");
@@ -71,8 +71,7 @@ void plan_returns(std::span<returned> all, std::map<std::string, std::optional<s
       continue;
     }
     one.after = *amount;
-    const auto after =
-        changed(*amount, one.what.amount, std::numeric_limits<std::int64_t>::min(), maximum);
+    const auto after = changed(*amount, one.what.amount, std::numeric_limits<std::int64_t>::min(), maximum);
     if (!after) {
       one.trouble = "it would be above the maximum";
       continue;

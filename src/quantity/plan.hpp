@@ -25,8 +25,8 @@ struct demand {
   }
 };
 
-// One demand per item, in the order in which everybody locks. Throws invalid_argument for amounts below one, for
-// sums that overflow, for no lines or too many, and what sql::key_text throws.
+// One demand per item, in the order in which everybody locks. Throws invalid_argument for amounts below one,
+// for sums that overflow, for no lines or too many, and what sql::key_text throws.
 std::vector<demand> demands_of(std::span<const quantity_line> lines);
 
 // What there is after the change, if that lies between the bounds.

@@ -92,7 +92,8 @@ TEST(quantity_plan, sums_that_overflow_are_made_in_parts) {
   all[0].what = all[1].what = {"a", "a", highest};
   plan_returns(all, {{"a", lowest}}, highest);
   EXPECT_EQ(all[1].after, highest - 1);
-  EXPECT_EQ(sums_of(all), (std::vector<std::pair<std::string, std::int64_t>>{{"a", highest}, {"a", highest}}));
+  EXPECT_EQ(sums_of(all),
+            (std::vector<std::pair<std::string, std::int64_t>>{{"a", highest}, {"a", highest}}));
 }
 
 // Proves G5

@@ -97,14 +97,14 @@ quantity::engine::one_change quantity::engine::change_one(transaction& tx, const
   if (found.size() > 1)
     refuse(fmt::format("{} rows of {} have the {} {}; a key must be unique", found.size(), options.table,
                        options.key, sql::key_text(item, "the key")));
-  if (found.empty() || found[0][0].is_null()) return {};
-  const auto there = amount_in(found[0][0]);
-  if (!found[0][1].is_null()) return {there, amount_in(found[0][1])};
+  if (found.empty() || found[0][1].is_null()) return {};
+  const auto there = amount_in(found[0][1]);
+  if (!found[0][2].is_null()) return {there, amount_in(found[0][2])};
   const auto after = quantities::changed(there, change, within.low, within.high);
   if (!after) return {there, std::nullopt};
   // The statement has only read, so the rest follows.
   const item_change wanted{item, change};
-  const log_line line{sql::key_text(item, "the key"), change, *after, note.reason, note.reference};
+  const log_line line{found[0][0].text(), change, *after, note.reason, note.reference};
   apply(tx, {&wanted, 1}, {&line, 1});
   return {there, after};
 }
@@ -126,9 +126,14 @@ quantity::engine::locked quantity::engine::lock(transaction& tx, std::span<const
     if (rows.size() > 1)
       refuse(fmt::format("{} rows of {} have the {} {}; a key must be unique", rows.size(), options.table,
                          options.key, one.item));
-    const bool is_there = !rows.empty() && !rows[0][0].is_null();
-    found.there.push_back(is_there ? std::optional(amount_in(rows[0][0])) : std::nullopt);
+    const bool is_there = !rows.empty() && !rows[0][1].is_null();
+    found.there.push_back(is_there ? std::optional(amount_in(rows[0][1])) : std::nullopt);
+    found.names.push_back(rows.empty() ? one.item : rows[0][0].text());
   }
+  auto sorted = found.names;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    refuse(fmt::format("the item {} is there twice, written in two ways", *twice));
   return found;
 }
 
@@ -138,8 +143,7 @@ void quantity::engine::apply(transaction& tx, std::span<const item_change> chang
   std::vector<parameters> items, lines;
   for (const auto& one : changes) items.push_back({one.key, one.change});
   for (const auto& one : log)
-    lines.push_back(
-        {options.resource, one.item, one.change, one.after, one.reason, one.reference, now});
+    lines.push_back({options.resource, one.item, one.change, one.after, one.reason, one.reference, now});
   std::vector<repeated> all;
   if (!items.empty()) all.push_back({change_item.get(), items});
   if (!lines.empty()) all.push_back({queries::quantity::log_change, lines});
@@ -152,22 +156,24 @@ void quantity::engine::apply(transaction& tx, std::span<const item_change> chang
 basket_result quantity::engine::take_all(transaction& tx, std::span<const quantity_line> lines,
                                          const quantity_note& note) const {
   const auto wanted = quantities::demands_of(lines);
-  const auto judged = quantities::judge_basket(wanted, lock(tx, wanted, nullptr).there, options.minimum);
+  const auto found = lock(tx, wanted, nullptr);
+  const auto judged = quantities::judge_basket(wanted, found.there, options.minimum);
   basket_result done{judged.outcome, {}};
   for (const auto& line : lines) done.lines.push_back(judged.items.at(sql::key_text(line.item, "the key")));
   if (!done) return done;
   std::vector<item_change> changes;
   std::vector<log_line> log;
-  for (const auto& one : wanted) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto& one = wanted[i];
     changes.push_back({one.key, -one.amount});
-    log.push_back({one.item, -one.amount, judged.items.at(one.item).there, note.reason, note.reference});
+    log.push_back(
+        {found.names[i], -one.amount, judged.items.at(one.item).there, note.reason, note.reference});
   }
   apply(tx, changes, log);
   return done;
 }
 
-quantity::quantity(quantity_options options)
-    : engine_(std::make_shared<const engine>(std::move(options))) {}
+quantity::quantity(quantity_options options) : engine_(std::make_shared<const engine>(std::move(options))) {}
 
 const quantity_options& quantity::options() const { return engine_->options; }
 
@@ -203,8 +209,8 @@ add_result quantity::add(transaction& tx, const value& item, std::int64_t amount
 basket_result quantity::take_all(transaction& tx, std::span<const quantity_line> lines,
                                  const quantity_note& note) const {
   engine_->check_note(note);
-  auto done = with_fault_points(tx.env(), "quantity.change",
-                                [&] { return engine_->take_all(tx, lines, note); });
+  auto done =
+      with_fault_points(tx.env(), "quantity.change", [&] { return engine_->take_all(tx, lines, note); });
   engine_->count(tx.env(), "settle_quantity_takes_total", to_string(done.outcome));
   return done;
 }
@@ -216,11 +222,11 @@ std::int64_t quantity::check(database& db) const {
     type = tx.execute(engine_->probe.get())[0][0].text();
   } catch (const error& e) {
     if (e.code() != errc::statement_failed) throw;
-    engine_->refuse(
-        fmt::format("the table {} of {} does not fit: {}", options().table, db.name(), e.what()));
+    engine_->refuse(fmt::format("the table {} of {} does not fit: {}", options().table, db.name(), e.what()));
   }
   if (type != "smallint" && type != "integer" && type != "bigint")
-    engine_->refuse(fmt::format("{}.{} is {}, it must be an integer", options().table, options().column, type));
+    engine_->refuse(
+        fmt::format("{}.{} is {}, it must be an integer", options().table, options().column, type));
   return tx.execute(engine_->count_below.get(), {options().minimum})[0][0].integer();
 }
 

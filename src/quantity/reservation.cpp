@@ -22,6 +22,15 @@ std::string checked_id(std::string_view id) {
   return std::string(id);
 }
 
+// What is wanted as a reservation's lines have it: under the names that the database gives to its keys.
+std::vector<quantities::demand> as_stored(std::span<const quantities::demand> wanted,
+                                          std::span<const std::string> names) {
+  std::vector<quantities::demand> lines(wanted.begin(), wanted.end());
+  for (std::size_t i = 0; i < lines.size(); ++i) lines[i].item = names[i];
+  std::ranges::sort(lines, {}, &quantities::demand::item);
+  return lines;
+}
+
 }  // namespace
 
 std::string_view to_string(reservation_status of) {
@@ -58,8 +67,7 @@ reserve_result quantity::engine::repeated_reserve(transaction& tx, const std::st
   const auto lines = lines_of(tx.execute(queries::quantity::read_lines, {options.resource, id}));
   reserve_result met{.repeated = true, .expires_at = found[0][1].time()};
   met.status = quantities::status_of(found[0][0].text(), met.expires_at, tx.env().now());
-  const bool gone =
-      met.status == reservation_status::cancelled || met.status == reservation_status::expired;
+  const bool gone = met.status == reservation_status::cancelled || met.status == reservation_status::expired;
   if (!std::ranges::equal(lines, wanted))
     met.outcome = reserve_outcome::mismatch;
   else
@@ -75,25 +83,26 @@ reserve_result quantity::engine::reserve(transaction& tx, const std::string& id,
   const auto until = now + for_long;
   const statement insert{queries::quantity::insert_reservation, {options.resource, id, now, until}};
   const auto found = lock(tx, wanted, &insert);
-  if (found.first.affected() == 0) return repeated_reserve(tx, id, wanted);
+  if (found.first.affected() == 0) return repeated_reserve(tx, id, as_stored(wanted, found.names));
 
   const auto judged = quantities::judge_basket(wanted, found.there, options.minimum);
   reserve_result done{.expires_at = until};
   for (const auto& line : lines) done.lines.push_back(judged.items.at(sql::key_text(line.item, "the key")));
   if (judged.outcome != take_outcome::taken) {
     tx.execute(queries::quantity::drop_reservation, {options.resource, id});
-    done.outcome = judged.outcome == take_outcome::missing ? reserve_outcome::missing
-                                                           : reserve_outcome::insufficient;
+    done.outcome =
+        judged.outcome == take_outcome::missing ? reserve_outcome::missing : reserve_outcome::insufficient;
     return done;
   }
   std::vector<item_change> changes;
   std::vector<log_line> log;
   std::vector<parameters> rows;
-  for (const auto& one : wanted) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto& one = wanted[i];
     changes.push_back({one.key, -one.amount});
-    log.push_back({one.item, -one.amount, judged.items.at(one.item).there, reason, id});
+    log.push_back({found.names[i], -one.amount, judged.items.at(one.item).there, reason, id});
     const bool is_number = std::holds_alternative<std::int64_t>(one.key.variant());
-    rows.push_back({options.resource, id, one.item, one.amount, is_number ? 1 : 0});
+    rows.push_back({options.resource, id, found.names[i], one.amount, is_number ? 1 : 0});
   }
   const repeated insert_lines{queries::quantity::insert_line, rows};
   apply(tx, changes, log, {&insert_lines, 1});
@@ -115,13 +124,12 @@ reservation_end quantity::engine::confirm(transaction& tx, const std::string& id
 reservation_end quantity::engine::cancel(transaction& tx, const std::string& id,
                                          const std::string& reason) const {
   const parameters by_id{options.resource, id};
-  const std::array<repeated, 2> both{{{queries::quantity::lock_reservation, {&by_id, 1}},
-                                      {queries::quantity::read_lines, {&by_id, 1}}}};
+  const std::array<repeated, 2> both{
+      {{queries::quantity::lock_reservation, {&by_id, 1}}, {queries::quantity::read_lines, {&by_id, 1}}}};
   const auto found = tx.execute_all(both);
   if (found[0].empty()) return {};
   const auto stored = found[0][0][0].text();
-  if (stored != "HELD")
-    return {quantities::status_of(stored, found[0][0][1].time(), tx.env().now()), false};
+  if (stored != "HELD") return {quantities::status_of(stored, found[0][0][1].time(), tx.env().now()), false};
   const ending one{id, lines_of(found[1])};
   give_back(tx, {&one, 1}, "CANCELLED", reason);
   return {reservation_status::cancelled, true};

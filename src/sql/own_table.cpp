@@ -12,6 +12,8 @@
 namespace settle::sql {
 namespace {
 
+constexpr int shown_name_bytes = 32;
+
 const std::string& content_of(std::string_view word, std::span<const blank> with) {
   const auto found = std::ranges::find(with, word, &blank::first);
   SETTLE_CHECK(found != with.end(), "every blank of a query is filled in");
@@ -61,8 +63,11 @@ std::string checked_table(std::string_view table, const std::string& what) {
   return quoted_name(schema) + "." + quoted_name(name);
 }
 
+// Drivers show the beginning of a name; padded, it never ends within a letter of the user's.
 filled_query::filled_query(const query& text, std::span<const blank> with)
-    : name_(text.name), sqlite_(fill(text.sqlite, with)), postgres_(fill(text.postgres, with)) {
+    : name_(fmt::format("{:_<{}}", text.name, shown_name_bytes)),
+      sqlite_(fill(text.sqlite, with)),
+      postgres_(fill(text.postgres, with)) {
   for (const auto& [unused, content] : with) name_ += ' ' + content;
 }
 

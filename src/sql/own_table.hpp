@@ -1,5 +1,5 @@
-// Statements on a table of the user's: written in .sql files with blanks for its names, {table} or {key}, which
-// are filled in once. Names are checked and quoted; values are always parameters.
+// Statements on a table of the user's: written in .sql files with blanks for its names, {table} or {key},
+// which are filled in once. Names are checked and quoted; values are always parameters.
 #pragma once
 
 #include <span>

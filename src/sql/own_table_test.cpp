@@ -19,8 +19,8 @@ TEST(own_table, names_cannot_leave_their_quotes) {
 
 TEST(own_table, what_cannot_be_a_name_is_refused) {
   const std::string with_nul("a\0b", 3);
-  for (const auto& name : {std::string(), std::string(64, 'x'), with_nul, std::string("a\nb"),
-                           std::string("\xff")}) {
+  for (const auto& name :
+       {std::string(), std::string(64, 'x'), with_nul, std::string("a\nb"), std::string("\xff")}) {
     EXPECT_EQ(test::code_of([&] { check_identifier(name, "column"); }), errc::invalid_name) << name;
     EXPECT_EQ(test::code_of([&] { checked_table(name, "table"); }), errc::invalid_name) << name;
     EXPECT_EQ(test::code_of([&] { checked_table("s." + name, "table"); }), errc::invalid_name) << name;
@@ -38,6 +38,7 @@ TEST(own_table, a_query_is_filled_in_for_both_databases_and_named_after_what_it_
   EXPECT_EQ(done.get().postgres, R"(select "k")");
   const std::array<blank, 2> other{{{"table", R"("u")"}, {"key", R"("k")"}}};
   EXPECT_NE(done.get().name, filled_query(text, other).get().name);
+  EXPECT_EQ(done.get().name.substr(0, 32), "q" + std::string(31, '_'));
 }
 
 TEST(own_table, keys_are_integers_or_texts) {

@@ -22,7 +22,8 @@ struct crashing : test::own_tables {
   void begin_anew() {
     run("delete from orders; delete from seats; delete from " + table("guard_history") + "; delete from " +
         table("quantity_log") + "; delete from " + table("reservations") + "; delete from " +
-        table("reservation_lines") + "; insert into orders values (1, 'NEW'); "
+        table("reservation_lines") +
+        "; insert into orders values (1, 'NEW'); "
         "insert into seats values (1, 10), (2, 10)");
     published_before = events();
   }
@@ -89,9 +90,9 @@ TEST_P(crashing, at_any_fault_point_loses_and_doubles_nothing) {
                 << where;
           },
   });
-  for (const auto* point : {"guard.move.after", "quantity.change.before", "quantity.reserve.after",
-                            "quantity.confirm.after", "quantity.cancel.before", "quantity.release.before",
-                            "quantity.release.commit.after"})
+  for (const auto* point :
+       {"guard.move.after", "quantity.change.before", "quantity.reserve.after", "quantity.confirm.after",
+        "quantity.cancel.before", "quantity.release.before", "quantity.release.commit.after"})
     EXPECT_TRUE(std::ranges::count(explored.points, point)) << point;
 }
 

@@ -43,7 +43,8 @@ struct guarded : test::own_tables {
     run("insert into orders (id, status) values (1, 'NEW'), (2, 'PAID'), (3, 'SHIPPED')");
   }
 
-  move_result move(const value& id, std::string_view to, const move_options& options = {.actor = "payments"}) {
+  move_result move(const value& id, std::string_view to,
+                   const move_options& options = {.actor = "payments"}) {
     return in_transaction([&](transaction& tx) { return orders.move(tx, id, to, options); });
   }
 
@@ -53,7 +54,8 @@ struct guarded : test::own_tables {
 
   lines history() {
     return rows(
-        "select machine || ' ' || entity || ' ' || from_state || ' ' || to_state || ' ' || actor || ' ' || reason "
+        "select machine || ' ' || entity || ' ' || from_state || ' ' || to_state || ' ' || actor || ' ' || "
+        "reason "
         "from " +
         table("guard_history") + " order by id");
   }
@@ -136,9 +138,10 @@ TEST_P(guarded, the_event_commits_with_the_move_and_the_history_knows_it) {
   EXPECT_EQ(seen[0].topic, "orders");
   EXPECT_EQ(seen[0].key, "1");
   EXPECT_EQ(seen[0].subject, "order/1");
-  EXPECT_EQ(seen[0].payload,
-            R"({"actor":"payments","at":"2023-11-14T22:13:20.000000Z","from":"NEW","id":"1","machine":"order",)"
-            R"("reason":"say \"yes\"","to":"PAID"})");
+  EXPECT_EQ(
+      seen[0].payload,
+      R"({"actor":"payments","at":"2023-11-14T22:13:20.000000Z","from":"NEW","id":"1","machine":"order",)"
+      R"("reason":"say \"yes\"","to":"PAID"})");
   auto tx = db->read();
   const auto steps = orders.history(tx, 1);
   ASSERT_EQ(steps.size(), 1u);
@@ -323,8 +326,7 @@ TEST_P(guarded_on_postgres, enums_and_uuids_are_as_good_as_texts) {
   EXPECT_TRUE(typed.check(*db).clean());
   const auto pay = [&] {
     return in_transaction([&](transaction& tx) {
-      return typed
-          .move(tx, id, "PAID", {.actor = "payments", .set = {{"paid_at", "2026-01-01T00:00:00Z"}}})
+      return typed.move(tx, id, "PAID", {.actor = "payments", .set = {{"paid_at", "2026-01-01T00:00:00Z"}}})
           .outcome;
     });
   };

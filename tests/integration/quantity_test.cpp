@@ -19,6 +19,7 @@ inline void PrintTo(add_outcome of, std::ostream* out) { *out << to_string(of); 
 namespace {
 
 using test::code_of;
+using namespace std::chrono_literals;
 using lines = std::vector<std::string>;
 constexpr auto highest = std::numeric_limits<std::int64_t>::max();
 
@@ -40,7 +41,8 @@ struct counted : test::own_tables {
 
   lines logged() {
     return rows(
-        "select resource || ' ' || item || ' ' || cast(change as text) || ' ' || cast(after as text) || ' ' || "
+        "select resource || ' ' || item || ' ' || cast(change as text) || ' ' || cast(after as text) || ' ' "
+        "|| "
         "reason || ' ' || reference from " +
         table("quantity_log") + " order by id");
   }
@@ -190,8 +192,12 @@ TEST_P(counted, a_check_at_start_finds_what_does_not_fit) {
   options.table = "weights";
   options.column = "kilos";
   stock = quantity(options);
-  EXPECT_EQ(code_of([&] { take("a", 1); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { take_all({{"a", 1}}); }), errc::invalid_argument);
+  auto tx = db->begin();
+  EXPECT_EQ(code_of([&] { stock.take(tx, "a", 1); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { stock.take_all(tx, {{"a", 1}}); }), errc::invalid_argument);
+  tx.commit();
+  EXPECT_EQ(number("select count(*) from weights where kilos = 1.5"), 1);
+  EXPECT_TRUE(logged().empty());
 }
 
 TEST_P(counted, a_key_that_is_there_twice_and_a_null_give_nothing) {
@@ -208,6 +214,25 @@ TEST_P(counted, a_key_that_is_there_twice_and_a_null_give_nothing) {
   tx.commit();
   EXPECT_EQ(number("select cast(sum(in_stock) as bigint) from doubles"), 10);
   EXPECT_TRUE(logged().empty());
+}
+
+// Proves G5
+TEST_P(counted, two_spellings_of_one_key_cannot_take_it_twice) {
+  run(on_postgres() ? "create table many (id bigint primary key, in_stock bigint)"
+                    : "create table many (id text collate nocase primary key, in_stock bigint)");
+  run("insert into many values ('7', 5)");
+  run(on_postgres() ? "select 1" : "insert into many values ('a', 5)");
+  stock = quantity({.resource = "many", .table = "many", .column = "in_stock"});
+  const value one = on_postgres() ? "07" : "A", other = on_postgres() ? "7" : "a";
+  auto tx = db->begin();
+  EXPECT_EQ(code_of([&] { stock.take_all(tx, {{one, 3}, {other, 3}}); }), errc::invalid_argument);
+  EXPECT_TRUE(stock.take_all(tx, {{one, 3}}));
+  EXPECT_TRUE(stock.take(tx, one, 1));
+  EXPECT_TRUE(stock.reserve(tx, "cart", {{one, 1}}, 1min));
+  EXPECT_TRUE(stock.reserve(tx, "cart", {{other, 1}}, 1min).repeated);
+  EXPECT_EQ(stock.take(tx, other, 1).outcome, take_outcome::insufficient);
+  tx.commit();
+  EXPECT_EQ(number("select count(distinct item) from " + table("quantity_log")), 1);
 }
 
 // Proves G5

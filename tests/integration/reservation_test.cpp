@@ -29,7 +29,8 @@ struct reserved : test::own_tables {
     run("insert into seats values (1, 10), (2, 5), (30, 1)");
   }
 
-  reserve_result reserve(const std::string& id, const std::vector<quantity_line>& all, duration for_long = 10min) {
+  reserve_result reserve(const std::string& id, const std::vector<quantity_line>& all,
+                         duration for_long = 10min) {
     return in_transaction([&](transaction& tx) { return seats.reserve(tx, id, all, for_long); });
   }
   reservation_end confirm(const std::string& id) {
@@ -189,7 +190,8 @@ TEST_P(reserved, what_cannot_be_given_back_is_in_the_log_and_stops_nobody) {
   EXPECT_EQ(free(2), 5);
   const auto all = logged();
   EXPECT_NE(std::ranges::find(all, "30 0 0 expired, not returned: there is no such item gone"), all.end());
-  EXPECT_NE(std::ranges::find(all, "1 0 8 expired, not returned: it would be above the maximum full"), all.end());
+  EXPECT_NE(std::ranges::find(all, "1 0 8 expired, not returned: it would be above the maximum full"),
+            all.end());
   EXPECT_EQ(log.count("reservation_line_not_returned"), 2u);
 }
 

@@ -34,7 +34,8 @@ class guard_isolation : public ::testing::Test {
     caller& first = add_caller("control");
     migrate(*first.db);
     own_->run(
-        "create table orders (id int primary key, state text); create table seats (id int primary key, free int)");
+        "create table orders (id int primary key, state text); create table seats (id int primary key, free "
+        "int)");
     all_.emplace(own_->conninfo());
   }
 
@@ -71,7 +72,8 @@ class guard_isolation : public ::testing::Test {
   void begin_anew() {
     own_->run(
         "truncate orders, seats, settle.guard_history, settle.quantity_log, settle.reservations, "
-        "settle.reservation_lines; insert into orders values (1, 'NEW'); insert into seats values (1, 3), (2, 3)");
+        "settle.reservation_lines; insert into orders values (1, 'NEW'); insert into seats values (1, 3), "
+        "(2, 3)");
     for (auto& [unused, one] : callers_) one.said.clear();
     if (before_each_) before_each_();
   }
@@ -132,9 +134,8 @@ TEST_F(guard_isolation, what_expires_is_not_confirmed_and_what_is_confirmed_does
   add("buyer", [this](transaction& tx) { return std::string(to_string(seats_.confirm(tx, "cart").status)); });
   // Its clock is ahead: for it the time is over, for the buyer it is not.
   auto& sweeper = add_caller("sweeper", 2min);
-  all_->add("sweeper").call("release", [&] {
-    sweeper.said = std::to_string(seats_.release_expired(*sweeper.db));
-  });
+  all_->add("sweeper").call("release",
+                            [&] { sweeper.said = std::to_string(seats_.release_expired(*sweeper.db)); });
   auto& other = add_caller("other_sweeper", 2min);
   all_->add("other_sweeper").call("release", [&] {
     other.said = std::to_string(seats_.release_expired(*other.db));
@@ -169,9 +170,8 @@ TEST_F(guard_isolation, what_is_cancelled_while_it_expires_is_given_back_once) {
   add("buyer", [this](transaction& tx) { return std::string(to_string(seats_.cancel(tx, "cart").status)); });
   auto& sweeper = add_caller("sweeper", 2min);
   all_->add("sweeper").call("release", [&] { seats_.release_expired(*sweeper.db); });
-  explore([&] {
-    return seats_left() == "3,3" && log_sum() == "0" ? std::string() : "seats " + seats_left();
-  });
+  explore(
+      [&] { return seats_left() == "3,3" && log_sum() == "0" ? std::string() : "seats " + seats_left(); });
 }
 
 // Proves G5, V3
@@ -186,7 +186,8 @@ TEST_F(guard_isolation, two_baskets_in_opposite_order_neither_deadlock_nor_overs
   explore([this] {
     const auto both = said("left") + " " + said("right");
     const bool one = both == "taken insufficient" || both == "insufficient taken";
-    return one && seats_left() == "1,1" && log_sum() == "-4" ? std::string() : both + ", seats " + seats_left();
+    return one && seats_left() == "1,1" && log_sum() == "-4" ? std::string()
+                                                             : both + ", seats " + seats_left();
   });
 }
 
@@ -202,7 +203,8 @@ TEST_F(guard_isolation, one_id_reserves_once_however_its_calls_meet) {
   explore([this] {
     const auto both = said("first") + ", " + said("again");
     const bool one = both == "reserved, reserved before" || both == "reserved before, reserved";
-    return one && seats_left() == "1,1" && log_sum() == "-4" ? std::string() : both + ", seats " + seats_left();
+    return one && seats_left() == "1,1" && log_sum() == "-4" ? std::string()
+                                                             : both + ", seats " + seats_left();
   });
 }
 

@@ -1,7 +1,7 @@
 -- Counted columns in tables of the user's, whose names stand in the braces.
 
 -- The lock tells the newest amount, also if somebody else has just changed it. The sum is compared as numeric, which
--- does not overflow. A key that is there twice changes nothing: the caller is told.
+-- does not overflow. A key that is there twice, or a column that is no integer, changes nothing: the caller is told.
 -- name: change_one
 with found as (
   select t.{key} as key, t.{column} as there from {table} as t where t.{key} = $1 for no key update
@@ -11,6 +11,7 @@ changed as (
   from found
   where t.{key} = found.key
     and found.there::numeric + $2::bigint between $3::bigint and $4::bigint
+    and pg_typeof(found.there + 0::smallint) = any ('{smallint,integer,bigint}'::regtype[])
     and (select count(*) from found) = 1
   returning found.key::text as item, t.{column} as after
 ),
@@ -18,10 +19,10 @@ noted as (
   insert into settle.quantity_log (resource, item, change, after, reason, reference, at)
   select $5::text, changed.item, $2::bigint, changed.after, $6::text, $7::text, $8::bigint from changed
 )
-select found.there, (select after from changed) from found
+select found.key::text, found.there, (select after from changed) from found
 
 -- name: lock_item
-select t.{column} from {table} as t where t.{key} = $1 for no key update
+select t.{key}::text, t.{column} from {table} as t where t.{key} = $1 for no key update
 
 -- name: change_item
 update {table} as t set {column} = t.{column} + $2::bigint where t.{key} = $1

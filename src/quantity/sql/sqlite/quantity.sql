@@ -4,11 +4,11 @@
 -- Only tells the amount: a statement costs no round trip here, and nobody else writes meanwhile, so the rest follows
 -- in change_item and log_change. The parameters are those of PostgreSQL's.
 -- name: change_one
-select t.{column}, null from {table} as t
+select cast(t.{key} as text), t.{column}, null from {table} as t
 where t.{key} = $1 and coalesce($2, $3, $4, $5, $6, $7, $8) is not null
 
 -- name: lock_item
-select t.{column} from {table} as t where t.{key} = $1
+select cast(t.{key} as text), t.{column} from {table} as t where t.{key} = $1
 
 -- name: change_item
 update {table} as t set {column} = t.{column} + $2 where t.{key} = $1
