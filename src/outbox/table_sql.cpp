@@ -12,14 +12,7 @@ namespace {
 
 constexpr int reason_letters_max = 1000;
 
-std::string doubled(std::string_view text, char mark) {
-  std::string out;
-  for (const char c : text) {
-    if (c == mark) out += mark;
-    out += c;
-  }
-  return out;
-}
+using sql::doubled;
 
 // Literals, not parameters: only so does the planner see that a partial index will do.
 std::string pending_condition(const table_mapping& mapping) {
@@ -109,8 +102,6 @@ std::string failure_statement(const table_mapping& mapping, const table_shape& s
 }
 
 }  // namespace
-
-std::string quoted_name(std::string_view name) { return '"' + doubled(name, '"') + '"'; }
 
 // A backslash means itself or not, depending on a setting of the session; in an E'' it never does.
 std::string quoted_text(std::string_view text) {

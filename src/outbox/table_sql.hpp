@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "outbox/table_shape.hpp"
+#include "sql/own_table.hpp"
 
 namespace settle::outbox {
 
-std::string quoted_name(std::string_view name);  // an identifier
+using sql::quoted_name;                          // an identifier
 std::string quoted_text(std::string_view text);  // a literal
 
 struct table_name {

@@ -1,0 +1,131 @@
+// Giving back what nobody has confirmed in time, and forgetting what has ended long ago.
+#include <algorithm>
+
+#include "base/pause.hpp"
+#include "quantity/engine.hpp"
+#include "queries/quantity.hpp"
+#include "settle/error.hpp"
+#include "settle/metrics.hpp"
+
+namespace settle::inline v0 {
+namespace {
+
+constexpr duration postponed_for = std::chrono::minutes(1);
+constexpr std::size_t batch_max = 1000;
+const std::string expired_reason = "expired";
+
+std::vector<std::string> ids_in(const result& rows) {
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < rows.size(); ++i) ids.push_back(rows[i][0].text());
+  return ids;
+}
+
+std::int64_t checked_batch(std::size_t at_most) {
+  if (at_most < 1 || at_most > batch_max)
+    throw error(errc::invalid_argument, "a batch of reservations has 1 to 1000 of them");
+  return static_cast<std::int64_t>(at_most);
+}
+
+// Nothing arrives: what is due depends on the clock alone.
+class timer final : public wakeup {
+ public:
+  void wait(duration at_most, std::stop_token stop) override { pause(at_most, stop); }
+};
+
+}  // namespace
+
+std::size_t quantity::engine::release(database& db, const statement& due, std::stop_token cancel) const {
+  auto tx = db.begin(std::move(cancel));
+  const auto ids = ids_in(tx.execute(due));
+  if (ids.empty()) return 0;
+  std::vector<parameters> by_id;
+  for (const auto& id : ids) by_id.push_back({options.resource, id});
+  std::vector<repeated> reads;
+  for (const auto& one : by_id) reads.push_back({queries::quantity::read_lines, {&one, 1}});
+  const auto lines = tx.execute_all(reads);
+  std::vector<ending> all;
+  for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i], lines_of(lines[i])});
+  with_fault_points(tx.env(), "quantity.release", [&] { give_back(tx, all, "EXPIRED", expired_reason); });
+  tx.commit("quantity.release.commit");
+  db.env().counters->add("settle_reservations_expired_total", {{"resource", options.resource}},
+                         static_cast<std::int64_t>(ids.size()));
+  return ids.size();
+}
+
+// One that fails must not keep the others from their turn.
+void quantity::engine::postpone(database& db, const std::string& id, const error& why) const {
+  db.env().log->write(log_level::error, "reservation_not_released",
+                      {{"resource", options.resource}, {"reservation", id}, {"error", why.what()}});
+  auto tx = db.begin();
+  tx.post(queries::quantity::postpone_release, {options.resource, id, db.env().now() + postponed_for});
+  tx.commit("quantity.postpone");
+}
+
+std::size_t quantity::engine::release_one_by_one(database& db, std::size_t at_most,
+                                                 std::stop_token cancel) const {
+  const auto now = db.env().now();
+  std::vector<std::string> ids;
+  {
+    auto tx = db.begin(cancel);
+    ids = ids_in(
+        tx.execute(queries::quantity::lock_due, {options.resource, now, static_cast<std::int64_t>(at_most)}));
+  }
+  std::size_t released = 0;
+  for (const auto& id : ids) {
+    try {
+      released += release(db, {queries::quantity::lock_due_one, {options.resource, id, now}}, cancel);
+    } catch (const error& e) {
+      if (e.retryable() || e.outcome_unknown() || e.code() == errc::cancelled) throw;
+      postpone(db, id, e);
+    }
+  }
+  return released;
+}
+
+std::size_t quantity::release_expired(database& db, std::size_t at_most, std::stop_token cancel) const {
+  const auto batch = checked_batch(at_most);
+  const statement due{queries::quantity::lock_due, {engine_->options.resource, db.env().now(), batch}};
+  try {
+    return engine_->release(db, due, cancel);
+  } catch (const error& e) {
+    if (e.code() != errc::constraint_violated && e.code() != errc::invalid_argument) throw;
+    return engine_->release_one_by_one(db, at_most, std::move(cancel));
+  }
+}
+
+std::size_t quantity::forget_ended(database& db, timestamp before, std::size_t at_most) const {
+  const auto batch = checked_batch(at_most);
+  auto tx = db.begin();
+  const auto& resource = engine_->options.resource;
+  const auto ids = ids_in(tx.execute(queries::quantity::lock_ended, {resource, before, batch}));
+  if (ids.empty()) return 0;
+  std::vector<parameters> by_id;
+  for (const auto& id : ids) by_id.push_back({resource, id});
+  const std::vector<repeated> both{{queries::quantity::drop_lines, by_id},
+                                   {queries::quantity::drop_reservation, by_id}};
+  tx.execute_all(both);
+  tx.commit("quantity.forget");
+  return ids.size();
+}
+
+reservation_expiry::reservation_expiry(database& db, quantity of, const reservation_expiry_options& options)
+    : db_(db),
+      of_(std::move(of)),
+      options_(options),
+      name_("reservation_expiry." + of_.options().resource),
+      timer_(std::make_unique<timer>()) {
+  checked_batch(options.batch);
+  if (options.poll <= duration::zero() || options.keep_ended < duration::zero())
+    throw error(errc::invalid_argument, "reservation_expiry_options: poll and keep_ended must be positive");
+}
+
+reservation_expiry::~reservation_expiry() = default;
+
+const environment& reservation_expiry::env() const { return db_.env(); }
+
+bool reservation_expiry::run_once(std::stop_token cancel) {
+  if (of_.release_expired(db_, options_.batch, std::move(cancel)) > 0) return true;
+  return of_.forget_ended(db_, db_.env().now() - options_.keep_ended, options_.batch) > 0;
+}
+
+}  // namespace settle::inline v0
