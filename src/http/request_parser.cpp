@@ -1,5 +1,6 @@
 #include "http/request_parser.hpp"
 
+#include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
 #include <limits>
 #include <optional>
@@ -92,6 +93,7 @@ bool has_bare_line_feed(std::string_view text) {
 bool names_another_version(std::string_view line) {
   const auto at = line.rfind(" HTTP/");
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (std::ranges::count(line, ' ') != 2) return false;
   return at != std::string_view::npos && line.size() == at + 9 && is_digit(line[at + 6]) && line[at + 7] == '.' &&
          is_digit(line[at + 8]);
 }
