@@ -23,19 +23,11 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-const std::vector<std::string> all_benches{"emit",
-                                           "relay",
-                                           "consumer",
-                                           "consumer_failures",
-                                           "latency",
-                                           "published_rows",
-                                           "writers",
-                                           "postgres_emit",
-                                           "postgres_relay",
-                                           "postgres_consumer",
-                                           "postgres_latency",
-                                           "postgres_rows",
-                                           "postgres_idle"};
+const std::vector<std::string> all_benches{
+    "emit",          "relay",          "consumer",          "consumer_failures",
+    "latency",       "published_rows", "writers",           "http",
+    "postgres_emit", "postgres_relay", "postgres_consumer", "postgres_latency",
+    "postgres_rows", "postgres_idle"};
 
 const std::vector<std::string> long_benches{"postgres_open_transaction"};
 

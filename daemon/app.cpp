@@ -26,7 +26,8 @@ environment environment_with(metrics& counters, log_sink& log) {
   return env;
 }
 
-http::server_options http_options_of(const configuration& config, const address& where, const environment& env) {
+http::server_options http_options_of(const configuration& config, const address& where,
+                                     const environment& env) {
   http::server_options options;
   options.address = where.host;
   options.port = where.port;
@@ -35,7 +36,8 @@ http::server_options http_options_of(const configuration& config, const address&
   options.body_bytes_max = static_cast<std::size_t>(config.http_body_bytes_max);
   options.first_byte_time_max = options.idle_time_max = options.header_time_max = config.http_timeout;
   options.transfer_grace = config.http_timeout;
-  options.handler_time_max = std::max(options.handler_time_max, 4 * config.http_timeout);  // both stores may be slow
+  options.handler_time_max =
+      std::max(options.handler_time_max, 4 * config.http_timeout);  // both stores may be slow
   options.connections_max = static_cast<std::size_t>(config.http_connections_max);
   options.answer_headers.set("Cache-Control", "no-store");
   options.env = env;
@@ -99,7 +101,8 @@ address app::listening_on() const {
 
 http::router app::routes() {
   http::router made;
-  made.get("/healthz", [](const http::request&) { return http::text(200, "application/json", "{\"alive\":true}\n"); },
+  made.get("/healthz",
+           [](const http::request&) { return http::text(200, "application/json", "{\"alive\":true}\n"); },
            {.quick = true});
   made.get("/readyz", [this](const http::request&) { return readiness(); });
   made.get("/metrics", [this](const http::request&) { return metrics_page(); });

@@ -27,7 +27,8 @@ class app {
   // is back.
   app(const configuration& config, log_sink& log);
 
-  // Stops fetching and lets the batch and the requests under way finish, at most drain_timeout; then cancels them.
+  // Stops fetching and lets the batch and the requests under way finish, at most drain_timeout; then cancels
+  // them.
   void stop(std::string_view why);
 
  private:

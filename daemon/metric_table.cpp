@@ -39,7 +39,8 @@ constexpr std::array table{
     metric{"settle_http_refused_connections_total", counter, "",
            "Connections answered with 503 at once because http.connections_max were open."},
     metric{"settle_http_refused_requests_total", counter, "reason",
-           "HTTP requests that were malformed, beyond a limit or too slow; the reason is the code of the answer."},
+           "HTTP requests that were malformed, beyond a limit or too slow; the reason is the code of the "
+           "answer."},
     metric{"settle_http_request_microseconds_total", counter, "route, method, status",
            "Time from the head of a request to its answer; divided by settle_http_requests_total, the mean."},
     metric{"settle_http_requests_total", counter, "route, method, status",

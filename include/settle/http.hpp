@@ -109,14 +109,15 @@ struct path_parameter {
 };
 
 struct request {
-  std::string method = {};  // as sent: "GET"
-  std::string target = {};  // as sent: "/orders/a%2Fb?full=1"
-  std::string path = {};    // the target without query, not decoded: "/orders/a%2Fb"
-  std::string query = {};   // what follows the '?', not decoded: "full=1"
+  std::string method = {};                           // as sent: "GET"
+  std::string target = {};                           // as sent: "/orders/a%2Fb?full=1"
+  std::string path = {};                             // the target without query, not decoded: "/orders/a%2Fb"
+  std::string query = {};                            // what follows the '?', not decoded: "full=1"
   std::vector<path_parameter> path_parameters = {};  // of the route's pattern, decoded
   header_list headers = {};
   std::string body = {};
-  std::string remote_address = {};  // "127.0.0.1:51234", of the peer that is connected; proxies are not believed
+  std::string remote_address =
+      {};  // "127.0.0.1:51234", of the peer that is connected; proxies are not believed
   trace_context trace = {};
   // Asked to stop when the answer is no longer waited for: handler_time_max is over or the server's drain has
   // ended. Work is never cancelled otherwise; a handler that ignores this runs to its end.
@@ -128,7 +129,8 @@ struct request {
   std::optional<std::string> query_parameter(std::string_view name) const;
 };
 
-// What caused the events of a transaction: `tx.set_cause(http::cause_of(asked))` gives them the caller's trace.
+// What caused the events of a transaction: `tx.set_cause(http::cause_of(asked))` gives them the caller's
+// trace.
 origin cause_of(const request& asked);
 
 // Content-Length, Transfer-Encoding, Connection and Date are the server's; what a handler sets there is
@@ -150,7 +152,8 @@ std::string_view reason_of(int status);
 
 using handler = std::function<response(const request&)>;
 
-// Wraps a handler: takes the one behind it, gives one to be called instead. Wrapped once, when the route is added.
+// Wraps a handler: takes the one behind it, gives one to be called instead. Wrapped once, when the route is
+// added.
 using middleware = std::function<handler(handler next)>;
 
 struct route_options {
@@ -173,7 +176,8 @@ class router {
   router& operator=(router&&) noexcept;
 
   // Throws invalid_argument for a pattern that makes no sense or a route that is there already.
-  router& add(std::string_view method, std::string_view pattern, handler what, const route_options& options = {});
+  router& add(std::string_view method, std::string_view pattern, handler what,
+              const route_options& options = {});
   router& get(std::string_view pattern, handler what, const route_options& options = {});
   router& post(std::string_view pattern, handler what, const route_options& options = {});
   router& put(std::string_view pattern, handler what, const route_options& options = {});

@@ -22,11 +22,16 @@ void append_number(std::string& out, std::size_t number) {
 
 bool is_the_servers(std::string_view name) {
   switch (name.size()) {
-    case 4: return same_name(name, "Date");
-    case 10: return same_name(name, "Connection") || same_name(name, "Keep-Alive");
-    case 14: return same_name(name, "Content-Length");
-    case 17: return same_name(name, "Transfer-Encoding");
-    default: return false;
+    case 4:
+      return same_name(name, "Date");
+    case 10:
+      return same_name(name, "Connection") || same_name(name, "Keep-Alive");
+    case 14:
+      return same_name(name, "Content-Length");
+    case 17:
+      return same_name(name, "Transfer-Encoding");
+    default:
+      return false;
   }
 }
 
@@ -38,7 +43,8 @@ std::string_view fault_of(const response& answer) {
   if (answer.status < 200 || answer.status > 599) return "the status is not one of 200 to 599";
   for (const auto one : answer.headers) {
     if (!is_token(one.name)) return "the name of a header is no token";
-    if (!is_field_value(one.value)) return "the value of a header has a line break or another control character";
+    if (!is_field_value(one.value))
+      return "the value of a header has a line break or another control character";
   }
   return {};
 }
@@ -58,20 +64,24 @@ void append_head(std::string& out, const response& answer, const answer_form& fo
     append_number(out, answer.body.size());
     out.append("\r\n");
   }
-  if (form.close) out.append("Connection: close\r\n");
-  else if (form.keep_alive_said) out.append("Connection: keep-alive\r\n");
+  if (form.close)
+    out.append("Connection: close\r\n");
+  else if (form.keep_alive_said)
+    out.append("Connection: keep-alive\r\n");
   out.append("\r\n");
 }
 
 std::string http_date(timestamp at) {
   constexpr std::array days{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  constexpr std::array months{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  constexpr std::array months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const auto day = std::chrono::floor<std::chrono::days>(at);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::seconds>(at - day));
   return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", days[std::chrono::weekday(day).c_encoding()],
                      static_cast<unsigned>(date.day()), months[static_cast<unsigned>(date.month()) - 1],
-                     static_cast<int>(date.year()), time.hours().count(), time.minutes().count(), time.seconds().count());
+                     static_cast<int>(date.year()), time.hours().count(), time.minutes().count(),
+                     time.seconds().count());
 }
 
 }  // namespace settle::inline v0::http

@@ -5,11 +5,13 @@ namespace settle::inline v0::http {
 namespace {
 
 void log_failure(const environment& env, std::string_view pattern, std::string_view why) {
-  env.log->write(log_level::error, "http_handler_failed", {{"route", std::string(pattern)}, {"error", std::string(why)}});
+  env.log->write(log_level::error, "http_handler_failed",
+                 {{"route", std::string(pattern)}, {"error", std::string(why)}});
 }
 
 response try_again(const error& why) {
-  auto answer = problem(503, to_string(why.code()), "the service cannot do this now; try again with the same key");
+  auto answer =
+      problem(503, to_string(why.code()), "the service cannot do this now; try again with the same key");
   answer.headers.set("Retry-After", "1");
   return answer;
 }
@@ -26,7 +28,8 @@ response not_allowed(const path_routes& path) {
   return answer;
 }
 
-response answer_of(const handler& what, const request& asked, const environment& env, std::string_view pattern) try {
+response answer_of(const handler& what, const request& asked, const environment& env,
+                   std::string_view pattern) try {
   return what(asked);
 } catch (const error& e) {
   log_failure(env, pattern, e.what());

@@ -28,7 +28,9 @@ bool same_name(std::string_view a, std::string_view b) {
          std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
-bool is_token(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_token_character); }
+bool is_token(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_token_character);
+}
 
 bool is_field_value(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {

@@ -1,7 +1,7 @@
 // What the headers say about the message itself. Pure.
 //
-// A request whose length two readers could understand differently is refused, whatever the more lenient reading
-// of the standard is: in front of us or behind us may stand somebody who reads it the other way.
+// A request whose length two readers could understand differently is refused, whatever the more lenient
+// reading of the standard is: in front of us or behind us may stand somebody who reads it the other way.
 #pragma once
 
 #include <cstdint>

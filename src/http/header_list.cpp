@@ -37,7 +37,8 @@ field header_list::operator[](std::size_t index) const {
 
 std::optional<std::string_view> header_list::find(std::string_view name) const {
   for (const auto& one : places_)
-    if (one.name_bytes == name.size() && same_name(std::string_view(text_).substr(one.at, one.name_bytes), name))
+    if (one.name_bytes == name.size() &&
+        same_name(std::string_view(text_).substr(one.at, one.name_bytes), name))
       return std::string_view(text_).substr(one.at + one.name_bytes, one.value_bytes);
   return std::nullopt;
 }

@@ -70,8 +70,11 @@ response text(int status, std::string_view content_type, std::string body) {
 
 response problem(int status, std::string_view code, std::string_view detail) {
   const auto readable = storable_text(detail, detail_bytes_max);
-  const boost::json::object about{
-      {"type", "about:blank"}, {"title", reason_of(status)}, {"status", status}, {"detail", readable}, {"code", code}};
+  const boost::json::object about{{"type", "about:blank"},
+                                  {"title", reason_of(status)},
+                                  {"status", status},
+                                  {"detail", readable},
+                                  {"code", code}};
   return text(status, "application/problem+json", boost::json::serialize(about) + "\n");
 }
 

@@ -38,7 +38,8 @@ class beast_parser final : public beast::http::basic_parser<true> {
     failed = error::bad_value;
   }
 
-  void on_request_impl(beast::http::verb, text_view method, text_view target, int version, error_code&) override {
+  void on_request_impl(beast::http::verb, text_view method, text_view target, int version,
+                       error_code&) override {
     version_ = version;
     into_.method.assign(view(method));
     into_.target.assign(view(target));
@@ -46,7 +47,8 @@ class beast_parser final : public beast::http::basic_parser<true> {
 
   void on_field_impl(beast::http::field, text_view name, text_view value, error_code& failed) override {
     // Beast joins a folded line in a buffer of its own. Others do not join it, and see another header.
-    const bool copied = !value.empty() && (value.data() < input_.data() || value.data() >= input_.data() + input_.size());
+    const bool copied =
+        !value.empty() && (value.data() < input_.data() || value.data() >= input_.data() + input_.size());
     if (copied) return refuse({400, "header_folded", "a header goes on in a second line"}, failed);
     if (++fields_ > limits_.header_count_max)
       return refuse({431, "headers_too_many", "there are too many headers"}, failed);
@@ -94,8 +96,8 @@ bool names_another_version(std::string_view line) {
   const auto at = line.rfind(" HTTP/");
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (std::ranges::count(line, ' ') != 2) return false;
-  return at != std::string_view::npos && line.size() == at + 9 && is_digit(line[at + 6]) && line[at + 7] == '.' &&
-         is_digit(line[at + 8]);
+  return at != std::string_view::npos && line.size() == at + 9 && is_digit(line[at + 6]) &&
+         line[at + 7] == '.' && is_digit(line[at + 8]);
 }
 
 refusal refusal_for(const error_code& failed, std::string_view bytes) {
@@ -128,8 +130,10 @@ class request_parser::state {
     while (made.reached == step::more && !made.refused) {
       const auto rest = bytes.substr(made.consumed);
       if (parser_->is_header_done() && head_is_given_) {
-        if (parser_->is_done()) made.reached = step::done;
-        else if (!read_body(rest, made)) break;
+        if (parser_->is_done())
+          made.reached = step::done;
+        else if (!read_body(rest, made))
+          break;
       } else if (!read_head(rest, made)) {
         break;
       }
@@ -157,10 +161,14 @@ class request_parser::state {
     made.consumed += consumed;
     head_bytes_ += consumed;
     const auto rest = bytes.substr(consumed);
-    if (parser_->refused()) made.refused = parser_->refused();
-    else if (failed && failed != error::need_more) made.refused = refusal_for(failed, bytes);
-    else if (failed) made.refused = trouble_ahead(rest);
-    else made.refused = trouble_behind(bytes);
+    if (parser_->refused())
+      made.refused = parser_->refused();
+    else if (failed && failed != error::need_more)
+      made.refused = refusal_for(failed, bytes);
+    else if (failed)
+      made.refused = trouble_ahead(rest);
+    else
+      made.refused = trouble_behind(bytes);
     if (failed || made.refused) return failed != error::need_more;
     if (!parser_->is_header_done()) return true;
     made.reached = step::head;
@@ -170,7 +178,8 @@ class request_parser::state {
 
   // Without an end in sight.
   refusal trouble_ahead(std::string_view rest) const {
-    if (!parser_->has_line() && rest.size() > limits_.request_line_bytes_max && rest.find('\n') >= limits_.request_line_bytes_max)
+    if (!parser_->has_line() && rest.size() > limits_.request_line_bytes_max &&
+        rest.find('\n') >= limits_.request_line_bytes_max)
       return {414, "target_too_long", "the request line is too long"};
     if (head_bytes_ + rest.size() > limits_.header_bytes_max)
       return {431, "headers_too_large", "the headers are too large"};
@@ -179,7 +188,8 @@ class request_parser::state {
   }
 
   refusal trouble_behind(std::string_view bytes) const {
-    if (head_bytes_ > limits_.header_bytes_max) return {431, "headers_too_large", "the headers are too large"};
+    if (head_bytes_ > limits_.header_bytes_max)
+      return {431, "headers_too_large", "the headers are too large"};
     if (head_bytes_ > limits_.request_line_bytes_max && bytes.find("\r\n") > limits_.request_line_bytes_max)
       return {414, "target_too_long", "the request line is too long"};
     return {};
@@ -189,11 +199,14 @@ class request_parser::state {
     if (bytes.empty()) return false;
     error_code failed;
     made.consumed += put(bytes, failed);
-    if (parser_->refused()) made.refused = parser_->refused();
-    else if (failed && failed != error::need_more) made.refused = refusal_for(failed, bytes);
+    if (parser_->refused())
+      made.refused = parser_->refused();
+    else if (failed && failed != error::need_more)
+      made.refused = refusal_for(failed, bytes);
     else if (failed && bytes.size() > limits_.header_bytes_max)
       made.refused = {400, "chunk_malformed", "a chunk's header or the trailer is too large"};
-    else if (failed && has_bare_line_feed(bytes)) made.refused = {400, "line_malformed", "lines end with CR LF"};
+    else if (failed && has_bare_line_feed(bytes))
+      made.refused = {400, "line_malformed", "lines end with CR LF"};
     return failed != error::need_more || made.refused;
   }
 

@@ -31,8 +31,8 @@ class request_parser {
   // From here on the next request, which is written into `into`: method, target, headers, body.
   void begin(request& into);
 
-  // Reads what it can. Stops after the head, so that the caller can look at it and call limit_body(), and after
-  // the body. Bytes that were not consumed have to be given again, with those that follow.
+  // Reads what it can. Stops after the head, so that the caller can look at it and call limit_body(), and
+  // after the body. Bytes that were not consumed have to be given again, with those that follow.
   progress feed(std::string_view bytes);
 
   void limit_body(std::size_t bytes_max);

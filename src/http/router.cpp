@@ -113,11 +113,13 @@ handler router::table::wrapped(handler what) const {
   return what;
 }
 
-const path_routes* router::table::path_that_fits(request& asked, const std::vector<std::string>& segments) const {
+const path_routes* router::table::path_that_fits(request& asked,
+                                                 const std::vector<std::string>& segments) const {
   for (const auto& path : paths_) {
     if (!fits(*path, segments)) continue;
     for (std::size_t n = 0; n < segments.size(); ++n)
-      if (path->segments[n].is_parameter) asked.path_parameters.push_back({path->segments[n].text, segments[n]});
+      if (path->segments[n].is_parameter)
+        asked.path_parameters.push_back({path->segments[n].text, segments[n]});
     return path.get();
   }
   return nullptr;

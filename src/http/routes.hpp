@@ -69,6 +69,7 @@ response not_found();
 response not_allowed(const path_routes& path);
 
 // Calls a handler; what it throws becomes an answer.
-response answer_of(const handler& what, const request& asked, const environment& env, std::string_view pattern);
+response answer_of(const handler& what, const request& asked, const environment& env,
+                   std::string_view pattern);
 
 }  // namespace settle::inline v0::http

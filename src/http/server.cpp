@@ -1,5 +1,3 @@
-#include "settle/http_server.hpp"
-
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "http/session.hpp"
 #include "http/sockets.hpp"
 #include "settle/error.hpp"
+#include "settle/http_server.hpp"
 
 namespace settle::inline v0::http {
 namespace {
@@ -156,8 +155,10 @@ class server::state {
       const auto outcome = accept_from(listener_, next);
       if (outcome == accept_outcome::exhausted) pause_accepting();
       if (outcome != accept_outcome::taken) return;
-      if (open_ < options_.connections_max) open(std::move(next));
-      else turn_away(next.socket);
+      if (open_ < options_.connections_max)
+        open(std::move(next));
+      else
+        turn_away(next.socket);
     }
   }
 
@@ -249,8 +250,10 @@ class server::state {
     const auto deadline = drain_.deadline;
     lock.unlock();
     if (begins) begin_drain();
-    if (with_.now >= deadline) cancel_all();
-    else next_sweep_ = std::min(next_sweep_, deadline);
+    if (with_.now >= deadline)
+      cancel_all();
+    else
+      next_sweep_ = std::min(next_sweep_, deadline);
   }
 
   void begin_drain() {

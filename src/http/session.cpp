@@ -15,8 +15,9 @@
 namespace settle::inline v0::http {
 namespace {
 
-constexpr std::size_t small_body_bytes_max = 4096;           // cheaper to copy than to send as a piece of its own
-constexpr std::size_t out_bytes_max = std::size_t{64} * 1024;  // answers of pipelined requests go out together
+constexpr std::size_t small_body_bytes_max = 4096;  // cheaper to copy than to send as a piece of its own
+constexpr std::size_t out_bytes_max =
+    std::size_t{64} * 1024;  // answers of pipelined requests go out together
 constexpr std::size_t kept_bytes_max = std::size_t{16} * 1024;  // what a buffer may keep between two requests
 constexpr auto linger_time = std::chrono::seconds(2);
 constexpr std::size_t linger_bytes_max = std::size_t{1} * 1024 * 1024;
@@ -28,7 +29,12 @@ void release_if_large(std::string& text) {
 }  // namespace
 
 session::session(int descriptor, std::uint64_t id, std::string remote, surroundings& with)
-    : descriptor_(descriptor), id_(id), remote_(std::move(remote)), with_(with), parser_(with.parsing), since_(with.now) {
+    : descriptor_(descriptor),
+      id_(id),
+      remote_(std::move(remote)),
+      with_(with),
+      parser_(with.parsing),
+      since_(with.now) {
   parser_.begin(request_);
   with_.counts.opened();
 }
@@ -81,10 +87,14 @@ void session::pump(std::string_view bytes) {
     bytes.remove_prefix(made.consumed);
     count_body();
     if (!is_reading()) break;
-    if (made.refused) refuse(made.refused);
-    else if (made.reached == request_parser::step::more) break;
-    else if (made.reached == request_parser::step::head) on_head();
-    else on_request();
+    if (made.refused)
+      refuse(made.refused);
+    else if (made.reached == request_parser::step::more)
+      break;
+    else if (made.reached == request_parser::step::head)
+      on_head();
+    else
+      on_request();
     if (out_.size() > out_bytes_max || !large_body_.empty()) flush();
     if (is_closed()) return;
   }
@@ -105,11 +115,13 @@ void session::on_head() {
   asked_at_ = since_ = with_.now;
   stage_ = stage::body;
   to_ = {};
-  if (const auto refused = read_framing(parser_.version(), request_.headers, framing_)) return refuse(refused);
+  if (const auto refused = read_framing(parser_.version(), request_.headers, framing_))
+    return refuse(refused);
   if (const auto refused = split_target(request_)) return refuse(refused);
   if (const auto refused = with_.routes.find(request_, to_)) return refuse(refused);
-  const auto bytes_max = to_.found == nullptr ? with_.options.body_bytes_max
-                                              : to_.found->options.body_bytes_max.value_or(with_.options.body_bytes_max);
+  const auto bytes_max = to_.found == nullptr
+                             ? with_.options.body_bytes_max
+                             : to_.found->options.body_bytes_max.value_or(with_.options.body_bytes_max);
   parser_.limit_body(bytes_max);
   if (framing_.content_length > bytes_max) return refuse({413, "body_too_large", "the body is too large"});
   if (to_.found == nullptr && framing_.has_body()) return on_request();
@@ -118,7 +130,8 @@ void session::on_head() {
 
 void session::on_request() {
   if (to_.path == nullptr) return respond(not_found(), !framing_.keep_alive || framing_.has_body());
-  if (to_.found == nullptr) return respond(not_allowed(*to_.path), !framing_.keep_alive || framing_.has_body());
+  if (to_.found == nullptr)
+    return respond(not_allowed(*to_.path), !framing_.keep_alive || framing_.has_body());
   request_.trace = read_trace(request_.headers);
   request_.remote_address = remote_;
   if (!to_.found->options.quick) return hand_over();
@@ -172,8 +185,10 @@ void session::respond(response answer, bool close) {
   const bool is_old = parser_.is_begun() && parser_.version() == 10;
   append_head(out_, answer, {close, is_old && !close, with_.date, &with_.options.answer_headers});
   if (may_have_body(answer.status) && request_.method != "HEAD") {
-    if (answer.body.size() <= small_body_bytes_max) out_.append(answer.body);
-    else large_body_ = std::move(answer.body);
+    if (answer.body.size() <= small_body_bytes_max)
+      out_.append(answer.body);
+    else
+      large_body_ = std::move(answer.body);
   }
   next_request();
   if (close) stage_ = stage::finishing;
@@ -182,7 +197,8 @@ void session::respond(response answer, bool close) {
 void session::note(const response& answer) {
   const auto took = std::chrono::duration_cast<duration>(steady::now() - asked_at_);
   const auto pattern = to_.path == nullptr ? std::string_view("other") : std::string_view(to_.path->pattern);
-  with_.counts.request(to_.path == nullptr ? 0 : to_.path->number, pattern, request_.method, answer.status, took);
+  with_.counts.request(to_.path == nullptr ? 0 : to_.path->number, pattern, request_.method, answer.status,
+                       took);
   auto& log = *with_.options.env.log;
   if (!log.enabled(log_level::debug)) return;
   log.write(log_level::debug, "http_request",
@@ -291,7 +307,8 @@ void session::on_deadline() {
       break;
     }
     case stage::finishing:
-    case stage::lingering: return close();
+    case stage::lingering:
+      return close();
   }
   flush();
 }
@@ -313,10 +330,13 @@ steady::time_point session::deadline() const {
     case stage::head:
       if (!is_idle()) return since_ + limits.header_time_max;
       return since_ + (served_ ? limits.idle_time_max : limits.first_byte_time_max);
-    case stage::body: return since_ + transfer_time(request_.body.size());
-    case stage::handling: return since_ + limits.handler_time_max;
+    case stage::body:
+      return since_ + transfer_time(request_.body.size());
+    case stage::handling:
+      return since_ + limits.handler_time_max;
     case stage::finishing:
-    case stage::lingering: break;
+    case stage::lingering:
+      break;
   }
   return since_ + linger_time;
 }

@@ -1,7 +1,7 @@
 // One connection: reads requests, has them answered, writes the answers, keeps to the limits.
 //
-// Never waits. Whoever owns it tells it what has happened (bytes, room to write, an answer, the time) and asks
-// afterwards what it waits for: interest() and deadline().
+// Never waits. Whoever owns it tells it what has happened (bytes, room to write, an answer, the time) and
+// asks afterwards what it waits for: interest() and deadline().
 #pragma once
 
 #include <chrono>
@@ -29,10 +29,10 @@ struct surroundings {
   workers& pool;
   traffic& counts;
   parser_limits parsing;
-  std::vector<char> buffer;       // bytes fresh from any of the sockets
-  steady::time_point now = {};    // of this round
-  std::string date = {};          // the same, for answers
-  std::size_t bodies_bytes = 0;   // of all requests that are being read or handled
+  std::vector<char> buffer;      // bytes fresh from any of the sockets
+  steady::time_point now = {};   // of this round
+  std::string date = {};         // the same, for answers
+  std::size_t bodies_bytes = 0;  // of all requests that are being read or handled
   bool draining = false;
 };
 
@@ -93,17 +93,17 @@ class session {
   std::shared_ptr<job> job_;
   std::size_t counted_bytes_ = 0;  // of request_.body in bodies_bytes
 
-  std::string in_;                 // read and not parsed
-  std::string out_;                // heads and small bodies that have not been sent
-  std::string large_body_;         // behind them
-  std::size_t sent_ = 0;           // of both
-  std::size_t sent_blocked_ = 0;   // since the client stopped taking them
+  std::string in_;                // read and not parsed
+  std::string out_;               // heads and small bodies that have not been sent
+  std::string large_body_;        // behind them
+  std::size_t sent_ = 0;          // of both
+  std::size_t sent_blocked_ = 0;  // since the client stopped taking them
   std::size_t lingered_bytes_ = 0;
-  bool blocked_ = false;           // the client does not take what is sent
-  bool reads_paused_ = false;      // it has sent more than we can look at now
-  bool served_ = false;            // a request before this one
-  steady::time_point since_;       // the present stage, or the block
-  steady::time_point asked_at_;    // the head was complete
+  bool blocked_ = false;         // the client does not take what is sent
+  bool reads_paused_ = false;    // it has sent more than we can look at now
+  bool served_ = false;          // a request before this one
+  steady::time_point since_;     // the present stage, or the block
+  steady::time_point asked_at_;  // the head was complete
 };
 
 }  // namespace settle::inline v0::http

@@ -51,7 +51,8 @@ std::string text_of(endpoint& at) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const void* address = at.is_v6() ? static_cast<const void*>(&at.v6().sin6_addr) : &at.v4().sin_addr;
   ::inet_ntop(at.storage.ss_family, address, text.data(), text.size());
-  return at.is_v6() ? fmt::format("[{}]:{}", text.data(), at.port()) : fmt::format("{}:{}", text.data(), at.port());
+  return at.is_v6() ? fmt::format("[{}]:{}", text.data(), at.port())
+                    : fmt::format("{}:{}", text.data(), at.port());
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ listener listen_on(const std::string& address, std::uint16_t port) {
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (socket < 0 || ::bind(socket, at.get(), at.bytes) != 0 || ::listen(socket, SOMAXCONN) != 0 ||
       ::getsockname(socket, at.get(), &at.bytes) != 0)
-    throw error(errc::listen_failed, fmt::format("cannot listen on {}: {}", text_of(at), std::strerror(errno)));
+    throw error(errc::listen_failed,
+                fmt::format("cannot listen on {}: {}", text_of(at), std::strerror(errno)));
   made.port = at.port();
   return made;
 }
@@ -85,27 +87,31 @@ accept_outcome accept_from(const listener& at, accepted& into) {
     }
     if (errno == EAGAIN) return accept_outcome::nobody;
     // Others (EINTR, ECONNABORTED, …) are the trouble of one connection that is gone.
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM || errno == EBADF || errno == EINVAL)
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM || errno == EBADF ||
+        errno == EINVAL)
       return accept_outcome::exhausted;
   }
 }
 
 poller::poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!epoll_ || !wake_)
-    throw error(errc::listen_failed, fmt::format("no file descriptors for the server: {}", std::strerror(errno)));
+    throw error(errc::listen_failed,
+                fmt::format("no file descriptors for the server: {}", std::strerror(errno)));
   add(wake_.get(), wake_number, EPOLLIN);
 }
 
 void poller::add(int descriptor, std::uint64_t number, std::uint32_t events) {
   epoll_event what{events, {}};
   what.data.u64 = number;
-  SETTLE_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &what) == 0, "epoll refuses a descriptor");
+  SETTLE_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &what) == 0,
+               "epoll refuses a descriptor");
 }
 
 void poller::change(int descriptor, std::uint64_t number, std::uint32_t events) {
   epoll_event what{events, {}};
   what.data.u64 = number;
-  SETTLE_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &what) == 0, "epoll has lost a descriptor");
+  SETTLE_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &what) == 0,
+               "epoll has lost a descriptor");
 }
 
 void poller::remove(int descriptor) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr); }
@@ -113,7 +119,8 @@ void poller::remove(int descriptor) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, d
 std::span<const epoll_event> poller::wait(std::optional<duration> at_most) {
   int milliseconds = -1;
   if (at_most) {
-    const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(std::max(*at_most, duration(0))).count();
+    const auto rounded =
+        std::chrono::ceil<std::chrono::milliseconds>(std::max(*at_most, duration(0))).count();
     milliseconds = static_cast<int>(std::min<std::int64_t>(rounded, std::numeric_limits<int>::max()));
   }
   const int count = ::epoll_wait(epoll_.get(), events_, static_cast<int>(std::size(events_)), milliseconds);

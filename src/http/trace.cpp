@@ -25,7 +25,8 @@ bool is_traceparent(std::string_view text) {
 
 bool is_tracestate_key(std::string_view key) {
   return !key.empty() && key.size() <= 256 && std::ranges::all_of(key, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || std::string_view("_-*/@").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-*/@").find(c) != std::string_view::npos;
   });
 }
 

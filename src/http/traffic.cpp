@@ -9,7 +9,8 @@ namespace settle::inline v0::http {
 namespace {
 
 // Whatever else a client may invent is counted as one.
-constexpr std::array<std::string_view, 8> methods{"other", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+constexpr std::array<std::string_view, 8> methods{"other", "GET",   "HEAD",   "POST",
+                                                  "PUT",   "PATCH", "DELETE", "OPTIONS"};
 constexpr std::array<std::string_view, 6> classes{"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 
 std::uint64_t number_of(std::string_view method) {
@@ -33,8 +34,8 @@ void traffic::refused_request(std::string_view reason) { ++reasons_[reason]; }
 void traffic::flush() {
   for (const auto& [key, tally] : requests_) {
     const auto route = patterns_[key >> 16], method = methods[key >> 8 & 0xff], status = classes[key & 0xff];
-    env_.counters->add("settle_http_requests_total", {{"route", route}, {"method", method}, {"status", status}},
-                       tally.count);
+    env_.counters->add("settle_http_requests_total",
+                       {{"route", route}, {"method", method}, {"status", status}}, tally.count);
     env_.counters->add("settle_http_request_microseconds_total",
                        {{"route", route}, {"method", method}, {"status", status}}, tally.microseconds);
   }

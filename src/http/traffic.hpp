@@ -19,13 +19,16 @@ class traffic {
   traffic(const environment& env, std::size_t paths) : env_(env), patterns_(paths + 1, "other") {}
 
   // `path`: the number of its routes, 0 for none.
-  void request(std::size_t path, std::string_view pattern, std::string_view method, int status, duration took);
+  void request(std::size_t path, std::string_view pattern, std::string_view method, int status,
+               duration took);
   void refused_request(std::string_view reason);
   void opened() { ++opened_; }
   void closed() { ++closed_; }
   void refused_connection() { ++refused_; }
 
-  bool has_counts() const { return opened_ + closed_ + refused_ > 0 || !requests_.empty() || !reasons_.empty(); }
+  bool has_counts() const {
+    return opened_ + closed_ + refused_ > 0 || !requests_.empty() || !reasons_.empty();
+  }
   void flush();
 
  private:

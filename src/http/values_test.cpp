@@ -45,7 +45,8 @@ TEST(http_text, is_decoded_only_if_it_is_whole) {
   EXPECT_EQ(percent_decoded("a%2Fb%20c"), "a/b c");
   EXPECT_EQ(percent_decoded("a+b", true), "a b");
   EXPECT_EQ(percent_decoded("a+b"), "a+b");
-  for (const auto* broken : {"%", "%2", "%zz", "a%0", "%00", "x%-1"}) EXPECT_EQ(percent_decoded(broken), std::nullopt);
+  for (const auto* broken : {"%", "%2", "%zz", "a%0", "%00", "x%-1"})
+    EXPECT_EQ(percent_decoded(broken), std::nullopt);
   EXPECT_TRUE(is_token("X-Tag"));
   for (const auto* no : {"", "a b", "a:", "a\r", "\x80"}) EXPECT_FALSE(is_token(no));
 }
@@ -75,14 +76,17 @@ TEST(http_trace, is_taken_if_it_is_valid_and_becomes_the_cause_of_events) {
 
 TEST(http_trace, is_ignored_if_it_is_not) {
   const std::string good = parent;
-  const auto with = [&](std::size_t at, const std::string& text) { return std::string(good).replace(at, text.size(), text); };
-  for (const auto& bad :
-       {std::string(), with(0, "ff"), with(3, "4B"), with(3, std::string(32, '0')), with(36, std::string(16, '0')),
-        with(2, "_"), good + "-x", good.substr(1), with(53, "g1"), good + " "})
+  const auto with = [&](std::size_t at, const std::string& text) {
+    return std::string(good).replace(at, text.size(), text);
+  };
+  for (const auto& bad : {std::string(), with(0, "ff"), with(3, "4B"), with(3, std::string(32, '0')),
+                          with(36, std::string(16, '0')), with(2, "_"), good + "-x", good.substr(1),
+                          with(53, "g1"), good + " "})
     EXPECT_EQ(read_trace({{"traceparent", bad}}).traceparent, "") << bad;
   EXPECT_EQ(read_trace({{"traceparent", good}, {"traceparent", good}}).traceparent, "");
-  for (const std::string& bad : {std::string("novalue"), std::string("A=1"), std::string("a="), std::string("a=\x7f"),
-                                 "a=" + std::string(257, 'x'), std::string(600, 'a') + "=1"}) {
+  for (const std::string& bad :
+       {std::string("novalue"), std::string("A=1"), std::string("a="), std::string("a=\x7f"),
+        "a=" + std::string(257, 'x'), std::string(600, 'a') + "=1"}) {
     const auto read = read_trace({{"traceparent", good}, {"tracestate", bad}});
     EXPECT_EQ(read.traceparent, good);
     EXPECT_EQ(read.tracestate, "") << bad;
@@ -92,11 +96,16 @@ TEST(http_trace, is_ignored_if_it_is_not) {
 TEST(http_answers, are_written_with_the_servers_own_headers) {
   const header_list defaults{{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}};
   std::string out;
-  append_head(out, {201, {{"Cache-Control", "private"}, {"Content-Length", "99"}, {"Date", "x"}, {"connection", "close"}}, "abc"},
-              {false, false, "now", &defaults});
-  EXPECT_EQ(out,
-            "HTTP/1.1 201 Created\r\nDate: now\r\nCache-Control: private\r\nX-Content-Type-Options: nosniff\r\n"
-            "Content-Length: 3\r\n\r\n");
+  append_head(
+      out,
+      {201,
+       {{"Cache-Control", "private"}, {"Content-Length", "99"}, {"Date", "x"}, {"connection", "close"}},
+       "abc"},
+      {false, false, "now", &defaults});
+  EXPECT_EQ(
+      out,
+      "HTTP/1.1 201 Created\r\nDate: now\r\nCache-Control: private\r\nX-Content-Type-Options: nosniff\r\n"
+      "Content-Length: 3\r\n\r\n");
   out.clear();
   append_head(out, {204, {}, "dropped"}, {true, false, "now", nullptr});
   EXPECT_EQ(out, "HTTP/1.1 204 No Content\r\nDate: now\r\nConnection: close\r\n\r\n");

@@ -4,9 +4,11 @@
 
 namespace settle::inline v0::http {
 
-workers::workers(std::size_t threads, std::size_t queue_max, const environment& env, std::function<void()> answered)
+workers::workers(std::size_t threads, std::size_t queue_max, const environment& env,
+                 std::function<void()> answered)
     : queue_max_(queue_max), env_(env), answered_(std::move(answered)) {
-  for (std::size_t n = 0; n < threads; ++n) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  for (std::size_t n = 0; n < threads; ++n)
+    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
 workers::~workers() {

@@ -84,7 +84,8 @@ TEST_F(http_limits, of_all_bodies_together) {
   EXPECT_TRUE(refused.has("Retry-After: 1"));
   first.send(std::string(100, 'a'));
   EXPECT_EQ(first.answer().status, 200);
-  for (int n = 0; n < 5; ++n) EXPECT_EQ(ping.ask(post_of("/slow", std::string(900, 'b'))).status, 200) << "given back";
+  for (int n = 0; n < 5; ++n)
+    EXPECT_EQ(ping.ask(post_of("/slow", std::string(900, 'b'))).status, 200) << "given back";
 }
 
 TEST_F(http_limits, of_silence_and_of_dripping) {
@@ -191,11 +192,20 @@ TEST_F(http_limits, keep_hundreds_of_hostile_clients_from_hurting_a_good_one) {
   for (int n = 0; n < 500; ++n) {
     auto& one = hostile.emplace_back(server_->port());
     switch (n % 5) {
-      case 0: break;  // silent
-      case 1: one.send("GET /quick HTTP/1.1\r\nX-Slow: "); break;
-      case 2: one.send("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nabc"); break;
-      case 3: one.send("POST /slow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5"); break;
-      default: one.send(get_of("/quick") + get_of("/quick")); break;  // never reads
+      case 0:
+        break;  // silent
+      case 1:
+        one.send("GET /quick HTTP/1.1\r\nX-Slow: ");
+        break;
+      case 2:
+        one.send("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nabc");
+        break;
+      case 3:
+        one.send("POST /slow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5");
+        break;
+      default:
+        one.send(get_of("/quick") + get_of("/quick"));
+        break;  // never reads
     }
   }
   for (int round = 0; round < 20; ++round) {

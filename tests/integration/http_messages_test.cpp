@@ -45,15 +45,18 @@ TEST_F(http_messages, with_two_lengths_are_refused) {
 
 TEST_F(http_messages, with_a_length_and_an_encoding_are_refused) {
   const std::string chunks = "3\r\nabc\r\n0\r\n\r\n";
-  expect_refused(post_with("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", chunks), 400, "encoding_invalid");
-  expect_refused(post_with("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", chunks), 400, "length_invalid");
+  expect_refused(post_with("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", chunks), 400,
+                 "encoding_invalid");
+  expect_refused(post_with("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", chunks), 400,
+                 "length_invalid");
   expect_refused(post_with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", chunks), 400,
                  "encoding_invalid");
   expect_refused(post_with("Transfer-Encoding: gzip, chunked\r\n", chunks), 501, "encoding_unknown");
   expect_refused(post_with("Transfer-Encoding: chunked, gzip\r\n", chunks), 400, "encoding_invalid");
   expect_refused(post_with("Transfer-Encoding: xchunked\r\n", chunks), 400, "encoding_invalid");
   expect_refused(post_with("Transfer-Encoding: gzip\r\n", ""), 400, "encoding_invalid");
-  expect_refused("POST /quick HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks, 400, "encoding_invalid");
+  expect_refused("POST /quick HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks, 400,
+                 "encoding_invalid");
 }
 
 TEST_F(http_messages, with_malformed_chunks_are_refused) {
@@ -67,16 +70,16 @@ TEST_F(http_messages, with_malformed_chunks_are_refused) {
   chunked("fffffffffffffffff\r\nabc\r\n0\r\n\r\n");
   chunked(" 3\r\nabc\r\n0\r\n\r\n");
   chunked("3;" + std::string(70'000, 'x'));
-  expect_refused(post_with("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\nContent-Length: 9\r\n\r\n"), 400,
-                 "length_invalid");
+  expect_refused(post_with("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\nContent-Length: 9\r\n\r\n"),
+                 400, "length_invalid");
   expect_refused(post_with("Transfer-Encoding: chunked\r\n", "3\nabc\n0\n\n"), 400, "line_malformed");
   expect_refused(post_with("Transfer-Encoding: chunked\r\n", "ffffffff\r\n"), 413, "body_too_large");
 }
 
 TEST_F(http_messages, with_whole_chunks_are_joined) {
   auto client = connect();
-  const auto answer = client.ask(post_with("Transfer-Encoding: Chunked\r\n",
-                                           "3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nX-Late: 1\r\n\r\n"));
+  const auto answer = client.ask(
+      post_with("Transfer-Encoding: Chunked\r\n", "3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nX-Late: 1\r\n\r\n"));
   EXPECT_EQ(answer.body, "POST /quick [abcde]");
   EXPECT_EQ(client.ask(get_of("/quick")).status, 200) << "the trailer was taken, and taken for nothing else";
 }
@@ -125,7 +128,8 @@ TEST_F(http_messages, of_http_1_0_are_answered_and_closed_unless_they_ask_otherw
   old.finish();
   EXPECT_TRUE(old.ends());
   auto keeping = connect();
-  EXPECT_TRUE(keeping.ask("GET /quick HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").has("Connection: keep-alive"));
+  EXPECT_TRUE(
+      keeping.ask("GET /quick HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").has("Connection: keep-alive"));
   EXPECT_EQ(keeping.ask("GET /slow HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").status, 200);
 }
 
@@ -136,13 +140,16 @@ TEST_F(http_messages, that_expect_to_be_told_are_told_to_go_on) {
   auto too_large = connect();
   EXPECT_EQ(too_large.ask(post_with("Content-Length: 30000000\r\nExpect: 100-continue\r\n", "")).status, 413);
   auto nowhere = connect();
-  EXPECT_EQ(nowhere.ask("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n").status, 404);
+  EXPECT_EQ(
+      nowhere.ask("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n").status,
+      404);
 }
 
 TEST_F(http_messages, that_come_together_are_answered_in_order) {
   auto client = connect();
   std::string all;
-  for (int n = 0; n < 50; ++n) all += get_of("/quick") + post_of(n % 3 == 0 ? "/slow" : "/quick", std::to_string(n));
+  for (int n = 0; n < 50; ++n)
+    all += get_of("/quick") + post_of(n % 3 == 0 ? "/slow" : "/quick", std::to_string(n));
   client.send(all);
   for (int n = 0; n < 50; ++n) {
     EXPECT_EQ(client.answer().body, "GET /quick []");
@@ -166,18 +173,45 @@ TEST_F(http_messages, behind_one_that_is_refused_are_not_read) {
 }
 
 std::string mutated(std::string text, std::mt19937& random) {
-  const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
-  static const std::vector<std::string> pieces{"\r\n", "\n", "\r", ":", " ", "\t", std::string(1, '\0'), "0", "-1",
-                                               "\xff", "chunked", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n",
-                                               "HTTP/1.0", "\r\n\r\n", ";", "ffffffffffffffff", "Expect: 100-continue\r\n"};
+  const auto below = [&](std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+  };
+  static const std::vector<std::string> pieces{"\r\n",
+                                               "\n",
+                                               "\r",
+                                               ":",
+                                               " ",
+                                               "\t",
+                                               std::string(1, '\0'),
+                                               "0",
+                                               "-1",
+                                               "\xff",
+                                               "chunked",
+                                               "Content-Length: 5\r\n",
+                                               "Transfer-Encoding: chunked\r\n",
+                                               "HTTP/1.0",
+                                               "\r\n\r\n",
+                                               ";",
+                                               "ffffffffffffffff",
+                                               "Expect: 100-continue\r\n"};
   for (std::size_t times = 1 + below(4); times > 0; --times) {
     const auto at = below(text.size());
     switch (below(5)) {
-      case 0: text[at] = static_cast<char>(below(256)); break;
-      case 1: text.erase(at, 1 + below(8)); break;
-      case 2: text.insert(at, pieces[below(pieces.size())]); break;
-      case 3: text.insert(at, text.substr(below(text.size()), below(40))); break;
-      default: text.resize(at); break;
+      case 0:
+        text[at] = static_cast<char>(below(256));
+        break;
+      case 1:
+        text.erase(at, 1 + below(8));
+        break;
+      case 2:
+        text.insert(at, pieces[below(pieces.size())]);
+        break;
+      case 3:
+        text.insert(at, text.substr(below(text.size()), below(40)));
+        break;
+      default:
+        text.resize(at);
+        break;
     }
     if (text.empty()) text = "G";
   }
@@ -185,10 +219,12 @@ std::string mutated(std::string text, std::mt19937& random) {
 }
 
 TEST_F(http_messages, of_thousands_of_mutations_do_the_server_no_harm) {
-  const std::vector<std::string> seeds{
-      get_of("/quick"), post_of("/quick", "hello"), post_of("/slow", "hello") + get_of("/quick"),
-      post_with("Transfer-Encoding: chunked\r\nX-A: b\r\n", "5\r\nhello\r\n3;a=\"b\"\r\nabc\r\n0\r\nT: r\r\n\r\n"),
-      "GET /trace/%41b?x=y HTTP/1.1\r\nHost: x\r\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n"};
+  const std::vector<std::string> seeds{get_of("/quick"), post_of("/quick", "hello"),
+                                       post_of("/slow", "hello") + get_of("/quick"),
+                                       post_with("Transfer-Encoding: chunked\r\nX-A: b\r\n",
+                                                 "5\r\nhello\r\n3;a=\"b\"\r\nabc\r\n0\r\nT: r\r\n\r\n"),
+                                       "GET /trace/%41b?x=y HTTP/1.1\r\nHost: x\r\ntraceparent: "
+                                       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n"};
   std::mt19937 random(20240611);
   for (int n = 0; n < 4000; ++n) {
     const auto bytes = mutated(seeds[static_cast<std::size_t>(n) % seeds.size()], random);

@@ -43,7 +43,8 @@ TEST_F(http_server, answers_head_as_get_without_the_body) {
 TEST_F(http_server, gives_handlers_parameters_trace_and_the_address_of_the_peer) {
   auto client = connect();
   const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-  const auto traced = client.ask("GET /trace/a%20b HTTP/1.1\r\nHost: x\r\ntraceparent: " + trace + "\r\n\r\n");
+  const auto traced =
+      client.ask("GET /trace/a%20b HTTP/1.1\r\nHost: x\r\ntraceparent: " + trace + "\r\n\r\n");
   EXPECT_EQ(traced.body.substr(0, 70), "a b " + trace + " 127.0.0.1:") << traced.body;
   const auto untraced = client.ask("GET /trace/7 HTTP/1.1\r\nHost: x\r\ntraceparent: junk\r\n\r\n");
   EXPECT_EQ(untraced.body.substr(0, 12), "7  127.0.0.1");
@@ -51,7 +52,8 @@ TEST_F(http_server, gives_handlers_parameters_trace_and_the_address_of_the_peer)
 
 TEST_F(http_server, closes_when_either_side_says_so) {
   auto client = connect();
-  EXPECT_TRUE(client.ask("GET /quick HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").has("Connection: close"));
+  EXPECT_TRUE(
+      client.ask("GET /quick HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").has("Connection: close"));
   EXPECT_TRUE(client.ends());
   auto other = connect();
   EXPECT_TRUE(other.ask(get_of("/close")).has("Connection: close"));
@@ -110,7 +112,8 @@ TEST_F(http_server, counts_and_logs_requests_by_route_method_and_class) {
   }
   EXPECT_EQ(eventually_counted("settle_http_closed_connections_total", {}), 1);
   const auto requests = [&](std::string_view route, std::string_view method, std::string_view status) {
-    return counters_.value("settle_http_requests_total", {{"route", route}, {"method", method}, {"status", status}});
+    return counters_.value("settle_http_requests_total",
+                           {{"route", route}, {"method", method}, {"status", status}});
   };
   EXPECT_EQ(requests("/trace/{id}", "GET", "2xx"), 3);
   EXPECT_EQ(requests("other", "GET", "4xx"), 1);

@@ -65,7 +65,8 @@ class http_world : public testing::Test {
     const auto echo = [](const http::request& asked) { return http::text(200, "text/plain", shown(asked)); };
     made.get("/quick", echo, {.quick = true}).post("/quick", echo, {.quick = true});
     made.get("/slow", echo).post("/slow", echo).post("/small", echo, {.body_bytes_max = 10});
-    made.get("/big", [](const http::request&) { return http::text(200, "text/plain", std::string(4 << 20, 'b')); },
+    made.get("/big",
+             [](const http::request&) { return http::text(200, "text/plain", std::string(4 << 20, 'b')); },
              {.quick = true});
     made.get("/gate", [this](const http::request& asked) {
       gate_.pass();
@@ -73,11 +74,14 @@ class http_world : public testing::Test {
       return http::text(200, "text/plain", "passed");
     });
     made.get("/trace/{id}", [](const http::request& asked) {
-      return http::text(200, "text/plain", std::string(asked.parameter("id")) + " " + asked.trace.traceparent + " " +
-                                               asked.remote_address);
+      return http::text(
+          200, "text/plain",
+          std::string(asked.parameter("id")) + " " + asked.trace.traceparent + " " + asked.remote_address);
     });
-    made.get("/split", [](const http::request&) { return http::response{200, {{"X", "a\r\nEvil: 1"}}, "x"}; });
-    made.get("/close", [](const http::request&) { return http::response{200, {{"Connection", "close"}}, "x"}; },
+    made.get("/split",
+             [](const http::request&) { return http::response{200, {{"X", "a\r\nEvil: 1"}}, "x"}; });
+    made.get("/close",
+             [](const http::request&) { return http::response{200, {{"Connection", "close"}}, "x"}; },
              {.quick = true});
     made.get("/empty", [](const http::request&) { return http::response{204, {}, ""}; }, {.quick = true});
     made.get("/throws", [](const http::request&) -> http::response { throw std::runtime_error("secret"); });

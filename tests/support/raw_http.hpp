@@ -38,7 +38,9 @@ class raw_http {
     if (socket_ >= 0) ::close(socket_);
   }
   raw_http(raw_http&& other) noexcept
-      : socket_(std::exchange(other.socket_, -1)), connected_(other.connected_), seen_(std::move(other.seen_)) {}
+      : socket_(std::exchange(other.socket_, -1)),
+        connected_(other.connected_),
+        seen_(std::move(other.seen_)) {}
   raw_http& operator=(raw_http&&) = delete;
 
   bool connected() const { return connected_; }
@@ -98,8 +100,9 @@ inline std::string get_of(std::string_view path) {
 }
 
 inline std::string post_of(std::string_view path, std::string_view body) {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\nContent-Length: " + std::to_string(body.size()) +
-         "\r\n\r\n" + std::string(body);
+  return "POST " + std::string(path) +
+         " HTTP/1.1\r\nHost: test\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         std::string(body);
 }
 
 }  // namespace settle::test

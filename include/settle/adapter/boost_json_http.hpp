@@ -60,7 +60,8 @@ inline parsed_json parse_json(std::string_view text, const json_limits& limits =
   options.max_depth = limits.depth_max;
   boost::system::error_code failed;
   auto value = boost::json::parse({text.data(), text.size()}, failed, {}, options);
-  if (failed == boost::json::error::too_deep) return problem(400, "json_too_deep", "the JSON document is nested too deeply");
+  if (failed == boost::json::error::too_deep)
+    return problem(400, "json_too_deep", "the JSON document is nested too deeply");
   if (failed) return problem(400, "json_invalid", "the body is not JSON: " + failed.message());
   return value;
 }
@@ -68,7 +69,8 @@ inline parsed_json parse_json(std::string_view text, const json_limits& limits =
 // The body of a request; 415 if its Content-Type says that it is something else.
 inline parsed_json parse_json(const request& asked, const json_limits& limits = {}) {
   const auto type = asked.headers.find("Content-Type");
-  if (type && !detail::is_json_type(*type)) return problem(415, "json_expected", "the body has to be application/json");
+  if (type && !detail::is_json_type(*type))
+    return problem(415, "json_expected", "the body has to be application/json");
   return parse_json(std::string_view(asked.body), limits);
 }
 
