@@ -67,7 +67,7 @@ install:
 
 bench:
 	@tools/setup build test
-	@tools/setup servers || [ "$(CI)" != true ]
+	@tools/setup servers bench || [ "$(CI)" != true ]
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target bench_run
 	@tools/servers run postgres redis -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json $(BENCH)

@@ -21,6 +21,7 @@ class child {
   child& operator=(child&&) = delete;
 
   void stop();  // SIGTERM, then wait
+  pid_t pid() const { return pid_; }
   void wait();  // until it ends by itself; throws unless its status was 0
 
  private:

@@ -23,7 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-const std::vector<std::string> all_benches{"emit", "relay", "consumer", "consumer_failures", "latency", "published_rows", "writers", "lock", "postgres_emit", "postgres_relay", "postgres_consumer", "postgres_once", "postgres_latency", "postgres_rows", "postgres_idle", "postgres_lock"};
+const std::vector<std::string> all_benches{"emit",           "relay",
+                                           "consumer",       "consumer_failures",
+                                           "latency",        "published_rows",
+                                           "writers",        "lock",
+                                           "http",           "postgres_emit",
+                                           "postgres_relay", "postgres_consumer",
+                                           "postgres_once",  "postgres_latency",
+                                           "postgres_rows",  "postgres_idle",
+                                           "postgres_lock"};
 
 const std::vector<std::string> long_benches{"postgres_open_transaction"};
 

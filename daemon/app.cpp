@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "compose/service_database.hpp"
 #include "daemon/gauges.hpp"
 #include "daemon/metrics_text.hpp"
 #include "daemon/notify.hpp"
+#include "daemon/startup_error.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
@@ -24,10 +26,22 @@ environment environment_with(metrics& counters, log_sink& log) {
   return env;
 }
 
-http_limits limits_of(const configuration& config) {
-  return {static_cast<std::uint32_t>(config.http_header_bytes_max),
-          static_cast<std::uint64_t>(config.http_body_bytes_max), config.http_timeout,
-          static_cast<std::size_t>(config.http_connections_max)};
+http::server_options http_options_of(const configuration& config, const address& where,
+                                     const environment& env) {
+  http::server_options options;
+  options.address = where.host;
+  options.port = where.port;
+  options.worker_threads = 1;  // what asks the stores is for probes and scrapes
+  options.header_bytes_max = static_cast<std::size_t>(config.http_header_bytes_max);
+  options.body_bytes_max = static_cast<std::size_t>(config.http_body_bytes_max);
+  options.first_byte_time_max = options.idle_time_max = options.header_time_max = config.http_timeout;
+  options.transfer_grace = config.http_timeout;
+  options.handler_time_max =
+      std::max(options.handler_time_max, 4 * config.http_timeout);  // both stores may be slow
+  options.connections_max = static_cast<std::size_t>(config.http_connections_max);
+  options.answer_headers.set("Cache-Control", "no-store");
+  options.env = env;
+  return options;
 }
 
 relay_options relay_options_of(const configuration& config) {
@@ -54,9 +68,8 @@ std::string milliseconds_of(duration of) { return std::to_string(of / std::chron
 
 app::app(const configuration& config, log_sink& log)
     : config_(config), env_(environment_with(counters_, log)), started_(env_.now()), lock_(config.data) {
-  const auto where = parse_address(config_.listen).value();
-  http_ = std::make_unique<http_server>(where, limits_of(config_), routes(), env_);
-  const auto at = http_->listening_on();
+  start_http();
+  const auto at = listening_on();
   log.write(log_level::info, "started",
             {{"version", SETTLE_VERSION},
              {"pid", std::to_string(::getpid())},
@@ -70,10 +83,30 @@ app::app(const configuration& config, log_sink& log)
   start_relay();
 }
 
-std::vector<http_route> app::routes() {
-  return {{"/healthz", false, [] { return http_response{200, "application/json", "{\"alive\":true}\n"}; }},
-          {"/readyz", true, [this] { return readiness(); }},
-          {"/metrics", true, [this] { return metrics_page(); }}};
+void app::start_http() {
+  const auto where = parse_address(config_.listen).value();
+  try {
+    http_ = std::make_unique<http::server>(routes(), http_options_of(config_, where, env_));
+  } catch (const error& e) {
+    throw startup_error(fmt::format("{}; name another address with --listen", e.what()));
+  }
+}
+
+// With the port that was chosen.
+address app::listening_on() const {
+  auto at = parse_address(config_.listen).value();
+  at.port = http_->port();
+  return at;
+}
+
+http::router app::routes() {
+  http::router made;
+  made.get("/healthz",
+           [](const http::request&) { return http::text(200, "application/json", "{\"alive\":true}\n"); },
+           {.quick = true});
+  made.get("/readyz", [this](const http::request&) { return readiness(); });
+  made.get("/metrics", [this](const http::request&) { return metrics_page(); });
+  return made;
 }
 
 void app::open_stores() {
@@ -146,7 +179,7 @@ void app::start_relay() { loop_ = std::make_unique<background>(*watched_); }
 void app::announce_ready() {
   env_.log->write(
       log_level::info, "ready",
-      {{"listen", to_text(http_->listening_on())}, {"after_ms", milliseconds_of(env_.now() - started_)}});
+      {{"listen", to_text(listening_on())}, {"after_ms", milliseconds_of(env_.now() - started_)}});
   notify_supervisor("READY=1");
 }
 
@@ -159,6 +192,8 @@ void app::stop(std::string_view why) {
   const auto begun = env_.now();
   const bool finished = loop_->stop(config_.drain_timeout);
   if (!finished) env_.log->write(log_level::warning, "drain_cancelled", {{"service", "relay"}});
+  const auto left = std::max(duration(0), config_.drain_timeout - (env_.now() - begun));
+  if (!http_->drain(left)) env_.log->write(log_level::warning, "drain_cancelled", {{"service", "http"}});
   http_.reset();
   env_.log->write(log_level::info, "stopped",
                   {{"after_ms", milliseconds_of(env_.now() - begun)},
@@ -188,14 +223,14 @@ std::vector<std::string> app::reasons_not_ready() {
   return reasons;
 }
 
-http_response app::readiness() {
+http::response app::readiness() {
   const auto reasons = reasons_not_ready();
   boost::json::object body{{"ready", reasons.empty()}};
   if (!reasons.empty()) body["reasons"] = boost::json::array(reasons.begin(), reasons.end());
-  return {reasons.empty() ? 200 : 503, "application/json", boost::json::serialize(body) + "\n"};
+  return http::text(reasons.empty() ? 200 : 503, "application/json", boost::json::serialize(body) + "\n");
 }
 
-http_response app::metrics_page() {
+http::response app::metrics_page() {
   gauge_values gauges;
   gauges[series_of("settle_build_info", {{"version", SETTLE_VERSION}})] = 1;
   gauges["settle_start_time_seconds"] = std::chrono::duration<double>(started_.time_since_epoch()).count();
@@ -212,7 +247,7 @@ http_response app::metrics_page() {
   };
   read("service", [&] { read_service_gauges(*service_view_, gauges); });
   read("broker", [&] { read_broker_gauges(*broker_file_, gauges); });
-  return {200, std::string(metrics_content_type), metrics_text(counters_.snapshot(), gauges)};
+  return http::text(200, metrics_content_type, metrics_text(counters_.snapshot(), gauges));
 }
 
 }  // namespace settle::daemon

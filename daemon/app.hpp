@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "daemon/address.hpp"
 #include "daemon/configuration.hpp"
 #include "daemon/data_folder.hpp"
-#include "daemon/http_server.hpp"
 #include "daemon/prepared_service.hpp"
 #include "daemon/watched_service.hpp"
+#include "settle/http_server.hpp"
 #include "settle/metrics.hpp"
 #include "settle/relay.hpp"
 #include "settle/service.hpp"
@@ -26,11 +27,14 @@ class app {
   // is back.
   app(const configuration& config, log_sink& log);
 
-  // Stops fetching and lets the batch under way finish, at most drain_timeout; then cancels it.
+  // Stops fetching and lets the batch and the requests under way finish, at most drain_timeout; then cancels
+  // them.
   void stop(std::string_view why);
 
  private:
-  std::vector<http_route> routes();
+  http::router routes();
+  void start_http();
+  address listening_on() const;
   void open_stores();
   void open_service();
   void open_broker();
@@ -39,8 +43,8 @@ class app {
   void start_relay();
   void announce_ready();
 
-  http_response readiness();
-  http_response metrics_page();
+  http::response readiness();
+  http::response metrics_page();
   std::vector<std::string> reasons_not_ready();
   std::string unanswered_by(database& store, bool is_broker) const;
 
@@ -58,7 +62,7 @@ class app {
   std::unique_ptr<relay> relay_;
   std::unique_ptr<prepared_service> prepared_;
   std::unique_ptr<watched_service> watched_;
-  std::unique_ptr<http_server> http_;  // after what its routes ask, so that it ends before it
+  std::unique_ptr<http::server> http_;  // after what its routes ask, so that it ends before it
   std::unique_ptr<background> loop_;
 };
 

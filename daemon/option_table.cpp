@@ -146,7 +146,7 @@ constexpr std::array table{
            &config::http_connections_max,
            {1, 10'000},
            "connections",
-           "Connections at once. Further ones are closed at once and counted."},
+           "Connections at once. Further ones are answered with 503, closed and counted."},
 };
 
 std::string spelled(std::string_view prefix, std::string_view name, char separator, bool upper) {

@@ -41,6 +41,7 @@ enum class errc {
   ownership_lost,           // another owner has taken over the share or partition
   destination_unavailable,  // the broker cannot be reached or cannot take messages now
   message_rejected,         // the broker will never accept this message
+  listen_failed,            // a server cannot have its address
   cancelled,                // stopped by the caller
 };
 

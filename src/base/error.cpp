@@ -51,6 +51,8 @@ constexpr std::array table{
                "bring the broker back; work resumes by itself"},
     error_info{errc::message_rejected, "message_rejected", final_,
                "correct the message, or the broker's limits"},
+    error_info{errc::listen_failed, "listen_failed", final_,
+               "choose another port, or stop the program that has this one"},
     error_info{errc::cancelled, "cancelled", retry,
                "nothing to do: the caller asked to stop, and nothing was written"},
 };

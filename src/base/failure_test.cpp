@@ -46,6 +46,7 @@ TEST(failure_class, of_every_error_code) {
       {errc::ownership_lost, poison},
       {errc::destination_unavailable, outage},
       {errc::message_rejected, poison},
+      {errc::listen_failed, poison},
       {errc::cancelled, poison},
   };
   for (const auto& one : all_errors()) {

@@ -1,0 +1,29 @@
+// Answers as bytes. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "settle/http.hpp"
+
+namespace settle::inline v0::http {
+
+struct answer_form {
+  bool close = false;
+  bool keep_alive_said = false;  // to HTTP/1.0, which would close otherwise
+  std::string_view date;
+  const header_list* defaults = nullptr;  // for those that the answer does not have
+};
+
+// Why an answer cannot be sent as it is: a header with a line break would be a second answer. Empty: it can.
+std::string_view fault_of(const response& answer);
+
+bool may_have_body(int status);
+
+// Everything up to the body.
+void append_head(std::string& out, const response& answer, const answer_form& form);
+
+// "Sun, 06 Nov 1994 08:49:37 GMT"
+std::string http_date(timestamp at);
+
+}  // namespace settle::inline v0::http

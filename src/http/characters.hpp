@@ -1,0 +1,28 @@
+// Which bytes may stand where in a message, and percent-encoding.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace settle::inline v0::http {
+
+bool is_token(std::string_view text);        // a method, a header's name; not empty
+bool is_field_value(std::string_view text);  // no control character but tab
+std::string_view trimmed(std::string_view text);
+
+// Nothing if an escape is broken or stands for NUL.
+std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space = false);
+
+// Calls `each` with every element of a comma-separated list; empty ones are left out.
+template <class Each>
+void for_each_element(std::string_view list, const Each& each) {
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    const auto element = trimmed(list.substr(0, comma));
+    if (!element.empty()) each(element);
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+  }
+}
+
+}  // namespace settle::inline v0::http

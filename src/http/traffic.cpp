@@ -1,0 +1,52 @@
+#include "http/traffic.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "settle/metrics.hpp"
+
+namespace settle::inline v0::http {
+namespace {
+
+// Whatever else a client may invent is counted as one.
+constexpr std::array<std::string_view, 8> methods{"other", "GET",   "HEAD",   "POST",
+                                                  "PUT",   "PATCH", "DELETE", "OPTIONS"};
+constexpr std::array<std::string_view, 6> classes{"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
+std::uint64_t number_of(std::string_view method) {
+  const auto* const found = std::ranges::find(methods, method);
+  return found == methods.end() ? 0 : static_cast<std::uint64_t>(found - methods.begin());
+}
+
+}  // namespace
+
+void traffic::request(std::size_t path, std::string_view pattern, std::string_view method, int status,
+                      duration took) {
+  if (path != 0) patterns_[path] = pattern;
+  const auto status_class = static_cast<std::uint64_t>(std::clamp(status / 100, 0, 5));
+  auto& tally = requests_[path << 16 | number_of(method) << 8 | status_class];
+  ++tally.count;
+  tally.microseconds += took.count();
+}
+
+void traffic::refused_request(std::string_view reason) { ++reasons_[reason]; }
+
+void traffic::flush() {
+  for (const auto& [key, tally] : requests_) {
+    const auto route = patterns_[key >> 16], method = methods[key >> 8 & 0xff], status = classes[key & 0xff];
+    env_.counters->add("settle_http_requests_total",
+                       {{"route", route}, {"method", method}, {"status", status}}, tally.count);
+    env_.counters->add("settle_http_request_microseconds_total",
+                       {{"route", route}, {"method", method}, {"status", status}}, tally.microseconds);
+  }
+  for (const auto& [reason, count] : reasons_)
+    env_.counters->add("settle_http_refused_requests_total", {{"reason", reason}}, count);
+  env_.counters->add("settle_http_connections_total", {}, opened_);
+  env_.counters->add("settle_http_closed_connections_total", {}, closed_);
+  env_.counters->add("settle_http_refused_connections_total", {}, refused_);
+  requests_.clear();
+  reasons_.clear();
+  opened_ = closed_ = refused_ = 0;
+}
+
+}  // namespace settle::inline v0::http

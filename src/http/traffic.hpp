@@ -1,0 +1,49 @@
+// Counts of the server, collected here and added to the counters now and then: an addition costs more than
+// answering a quick request. Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "settle/environment.hpp"
+#include "settle/http.hpp"
+
+namespace settle::inline v0::http {
+
+class traffic {
+ public:
+  traffic(const environment& env, std::size_t paths) : env_(env), patterns_(paths + 1, "other") {}
+
+  // `path`: the number of its routes, 0 for none.
+  void request(std::size_t path, std::string_view pattern, std::string_view method, int status,
+               duration took);
+  void refused_request(std::string_view reason);
+  void opened() { ++opened_; }
+  void closed() { ++closed_; }
+  void refused_connection() { ++refused_; }
+
+  bool has_counts() const {
+    return opened_ + closed_ + refused_ > 0 || !requests_.empty() || !reasons_.empty();
+  }
+  void flush();
+
+ private:
+  struct tally {
+    std::int64_t count = 0;
+    std::int64_t microseconds = 0;
+  };
+
+  environment env_;
+  std::vector<std::string_view> patterns_;
+  std::unordered_map<std::uint64_t, tally> requests_;  // by path, method and status class
+  std::map<std::string_view, std::int64_t> reasons_;
+  std::int64_t opened_ = 0;
+  std::int64_t closed_ = 0;
+  std::int64_t refused_ = 0;
+};
+
+}  // namespace settle::inline v0::http
