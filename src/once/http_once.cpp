@@ -1,0 +1,83 @@
+#include "settle/http_once.hpp"
+
+#include <utility>
+
+#include "once/http_rules.hpp"
+#include "settle/error.hpp"
+
+namespace settle::inline v0::http {
+namespace {
+
+void check(const idempotency& policy) {
+  if (policy.service.empty())
+    throw error(errc::invalid_argument, "idempotency.service must name the service");
+  if (!policy.caller)
+    throw error(errc::invalid_argument, "idempotency.caller must say who asks: keys belong to callers");
+  for (const auto& name : policy.headers)
+    if (!may_be_recorded(name))
+      throw error(errc::invalid_argument, "idempotency.headers: " + name + " must not be sent again");
+}
+
+class route {
+ public:
+  route(database& db, idempotency policy, transactional_handler work)
+      : db_(db), policy_(std::move(policy)), work_(std::move(work)) {}
+
+  response operator()(const request& asked) const {
+    if (!is_covered(policy_, asked.method)) return unprotected(asked);
+    auto [key, refused] = key_of(policy_, asked);
+    if (refused) return std::move(*refused);
+    if (!key) return unprotected(asked);
+    const auto caller = policy_.caller(asked);
+    if (!caller) return caller_unknown();
+    return execute(asked, *caller, *key);
+  }
+
+ private:
+  response execute(const request& asked, const std::string& caller, const std::string& key) const {
+    response full;  // with what is not recorded
+    const auto result = once(
+        db_, {policy_.service, caller, key},
+        [&](transaction& tx) {
+          tx.set_cause(cause_of(asked));
+          auto made = work_(asked, tx);
+          auto recorded = to_record(policy_, made);
+          full = std::move(made.what);
+          return recorded;
+        },
+        {.fingerprint = fingerprint_of(policy_, asked), .keep = policy_.keep}, asked.cancelled);
+    switch (result.outcome) {
+      case once_outcome::executed:
+        full.headers.set("Idempotent-Replayed", "false");
+        return full;
+      case once_outcome::replayed:
+        return replayed(result.what);
+      case once_outcome::in_flight:
+        return in_flight(policy_);
+      case once_outcome::mismatch:
+        return mismatch(policy_);
+    }
+    throw error(errc::invalid_argument, "an outcome that nobody knows");
+  }
+
+  response unprotected(const request& asked) const {
+    auto tx = db_.begin(asked.cancelled);
+    tx.set_cause(cause_of(asked));
+    auto made = work_(asked, tx);
+    if (to_record(policy_, made).keep == keeps::everything) tx.commit("once.unprotected");
+    return std::move(made.what);
+  }
+
+  database& db_;
+  idempotency policy_;
+  transactional_handler work_;
+};
+
+}  // namespace
+
+handler idempotent(database& db, idempotency policy, transactional_handler work) {
+  check(policy);
+  return route(db, std::move(policy), std::move(work));
+}
+
+}  // namespace settle::inline v0::http

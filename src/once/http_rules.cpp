@@ -1,0 +1,152 @@
+#include "once/http_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+
+#include "base/sha256.hpp"
+#include "settle/request_key.hpp"
+
+namespace settle::http {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array always_recorded = {"Content-Type", "Location", "ETag", "Link"};
+// Of the connection, of the moment, or of one client's session.
+constexpr std::array never_recorded = {"Connection",
+                                       "Keep-Alive",
+                                       "Proxy-Authenticate",
+                                       "Proxy-Authorization",
+                                       "Proxy-Connection",
+                                       "TE",
+                                       "Trailer",
+                                       "Transfer-Encoding",
+                                       "Upgrade",
+                                       "Content-Length",
+                                       "Date",
+                                       "Age",
+                                       "Set-Cookie",
+                                       "Set-Cookie2",
+                                       "Retry-After",
+                                       "Idempotent-Replayed"};
+constexpr std::array never_recorded_prefixes = {"ratelimit", "x-ratelimit", "x-rate-limit"};
+
+bool begins_with(std::string_view name, std::string_view prefix) {
+  return name.size() >= prefix.size() && same_name(name.substr(0, prefix.size()), prefix);
+}
+
+template <class Names>
+bool contains(const Names& names, std::string_view name) {
+  return std::ranges::any_of(names, [&](std::string_view one) { return same_name(one, name); });
+}
+
+void append_part(std::string& to, std::string_view part) {
+  to.append(std::to_string(part.size())).append(":").append(part);
+}
+
+// The fields' values in the order of the policy, or nothing if there is no object to take them from.
+std::optional<std::string> fields_of(const idempotency& policy, const std::string& body) {
+  if (policy.fingerprint_fields.empty()) return std::nullopt;
+  boost::system::error_code failed;
+  const auto parsed = json::parse(body, failed);
+  if (failed || !parsed.is_object()) return std::nullopt;
+  std::string text;
+  for (const auto& name : policy.fingerprint_fields) {
+    const auto* found = parsed.get_object().if_contains(name);
+    append_part(text, found == nullptr ? "" : json::serialize(*found));
+  }
+  return text;
+}
+
+response refuse(const idempotency& policy, int status, std::string_view code, std::string_view detail) {
+  if (policy.profile == idempotency_profile::ietf) return problem(status, code, detail);
+  const json::object error{{"type", "idempotency_error"},
+                           {"code", json::string_view(code.data(), code.size())},
+                           {"message", json::string_view(detail.data(), detail.size())}};
+  return text(status, "application/json", json::serialize(json::object{{"error", error}}));
+}
+
+keeps keep_of(const recorded_statuses& rules, int status) {
+  if (status >= 500) return rules.server_error;
+  if (status >= 400) return rules.client_error;
+  return keeps::everything;
+}
+
+}  // namespace
+
+bool is_covered(const idempotency& policy, std::string_view method) {
+  return std::ranges::find(policy.methods, method) != policy.methods.end();
+}
+
+std::string fingerprint_of(const idempotency& policy, const request& asked) {
+  std::string text;
+  append_part(text, asked.method);
+  append_part(text, asked.target);
+  const auto fields = fields_of(policy, asked.body);
+  append_part(text, fields ? "fields" : "body");
+  append_part(text, fields ? *fields : asked.body);
+  return text;
+}
+
+read_key key_of(const idempotency& policy, const request& asked) {
+  const auto sent = asked.headers.all("Idempotency-Key");
+  if (sent.empty()) {
+    if (!policy.required) return {};
+    return {.refused =
+                refuse(policy, 400, "idempotency_key_missing",
+                       "this request needs a header Idempotency-Key: one value per action, the same on every "
+                       "repetition")};
+  }
+  if (sent.size() > 1)
+    return {.refused =
+                refuse(policy, 400, "idempotency_key_invalid", "there is more than one Idempotency-Key")};
+  const auto read = parse_request_key(sent.front());
+  if (!read.key)
+    return {.refused = refuse(policy, 400, "idempotency_key_invalid",
+                              "the Idempotency-Key is no key: " + std::string(to_string(read.refused)))};
+  return {.key = read.key->text()};
+}
+
+bool may_be_recorded(std::string_view name) {
+  return !contains(never_recorded, name) &&
+         std::ranges::none_of(never_recorded_prefixes, [&](auto one) { return begins_with(name, one); });
+}
+
+answer to_record(const idempotency& policy, const kept_response& of) {
+  const auto& sent = of.what;
+  answer made{.status = sent.status,
+              .body = sent.body,
+              .keep = of.keep.value_or(keep_of(policy.record, sent.status))};
+  for (const auto [name, content] : sent.headers)
+    if (contains(always_recorded, name) || contains(policy.headers, name))
+      made.headers.emplace_back(name, content);
+  return made;
+}
+
+response replayed(const answer& of) {
+  response made{.status = of.status, .body = of.body};
+  for (const auto& [name, content] : of.headers) made.headers.add(name, content);
+  made.headers.set("Idempotent-Replayed", "true");
+  return made;
+}
+
+response in_flight(const idempotency& policy) {
+  auto made =
+      refuse(policy, 409, "idempotency_in_flight",
+             "the first request with this Idempotency-Key is still at work; come again with the same key");
+  made.headers.set("Retry-After", "1");
+  return made;
+}
+
+response mismatch(const idempotency& policy) {
+  const int status = policy.profile == idempotency_profile::stripe ? 400 : 422;
+  return refuse(policy, status, "idempotency_key_reused",
+                "this Idempotency-Key was used for another request; a new action needs a new key");
+}
+
+response caller_unknown() {
+  return problem(401, "caller_unknown", "this request needs an authenticated caller");
+}
+
+}  // namespace settle::http

@@ -1,0 +1,32 @@
+// The decisions about an idempotent HTTP request. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "settle/http_once.hpp"
+
+namespace settle::http {
+
+bool is_covered(const idempotency& policy, std::string_view method);
+
+// What has to be the same when a key comes again.
+std::string fingerprint_of(const idempotency& policy, const request& asked);
+
+struct read_key {
+  std::optional<std::string> key = std::nullopt;
+  std::optional<response> refused = std::nullopt;  // neither: there is none, and none is needed
+};
+read_key key_of(const idempotency& policy, const request& asked);
+
+// A header that may be sent again with a recorded answer.
+bool may_be_recorded(std::string_view name);
+
+answer to_record(const idempotency& policy, const kept_response& of);
+response replayed(const answer& of);
+response in_flight(const idempotency& policy);
+response mismatch(const idempotency& policy);
+response caller_unknown();
+
+}  // namespace settle::http

@@ -1,0 +1,215 @@
+// Routes that take an Idempotency-Key, on SQLite, over real connections and without.
+#include "settle/http_once.hpp"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "settle/error.hpp"
+#include "settle/http_server.hpp"
+#include "settle/publish.hpp"
+#include "settle/sqlite.hpp"
+#include "settle/testing.hpp"
+#include "support/expect_error.hpp"
+#include "support/quiet_log.hpp"
+#include "support/raw_http.hpp"
+#include "support/temp_dir.hpp"
+
+namespace settle {
+namespace {
+
+struct http_once : ::testing::Test {
+  void SetUp() override {
+    db = sqlite::open(dir.file("shop.db"), {.env = env});
+    migrate(*db);
+    auto tx = db->begin();
+    tx.execute("create table orders (id integer primary key, what text not null)");
+    tx.commit();
+  }
+
+  http::idempotency policy() const {
+    return {.service = "shop", .caller = [](const http::request& asked) -> std::optional<std::string> {
+              const auto found = asked.headers.find("Authorization");
+              if (!found) return std::nullopt;
+              return std::string(*found);
+            }};
+  }
+
+  http::router routes(http::idempotency with) {
+    http::router made;
+    made.post("/orders",
+              http::idempotent(*db, std::move(with), [this](const http::request& asked, transaction& tx) {
+                return place(asked, tx);
+              }));
+    return made;
+  }
+
+  http::kept_response place(const http::request& asked, transaction& tx) {
+    if (asked.body == "invalid")
+      return {http::problem(400, "invalid_order", "no such article"), keeps::nothing};
+    const auto id =
+        tx.execute("insert into orders (what) values ($1) returning id", {asked.body})[0][0].integer();
+    if (asked.body == "sold out") return http::problem(409, "sold_out", "there is none left");
+    if (asked.body == "broken") return http::problem(500, "broken", "try again");
+    if (inside) inside(tx);
+    auto made = http::text(201, "application/json", "{\"id\":" + std::to_string(id) + "}");
+    made.headers.set("Location", "/orders/" + std::to_string(id));
+    made.headers.set("Set-Cookie", "session=1");
+    return made;
+  }
+
+  static http::request order(const std::string& body, const std::string& key,
+                             const std::string& user = "ann") {
+    http::request asked{.method = "POST", .target = "/orders", .body = body};
+    if (!key.empty()) asked.headers.add("Idempotency-Key", key);
+    if (!user.empty()) asked.headers.add("Authorization", user);
+    return asked;
+  }
+
+  http::response ask(const http::request& what) { return ask(what, policy()); }
+  http::response ask(const http::request& what, const http::idempotency& with) {
+    return routes(with).handle(what, env);
+  }
+
+  std::int64_t orders() { return db->read().execute("select count(*) from orders")[0][0].integer(); }
+
+  test::temp_dir dir;
+  test::quiet_log log;
+  environment env{.log = &log};
+  std::unique_ptr<database> db;
+  std::function<void(transaction&)> inside;
+};
+
+// Proves I1, I6
+TEST_F(http_once, a_request_that_comes_again_is_answered_from_its_record) {
+  const auto first = ask(order("book", "\"k-1\""));
+  EXPECT_EQ(first.status, 201);
+  EXPECT_EQ(first.headers.find("Idempotent-Replayed"), "false");
+  EXPECT_EQ(first.headers.find("Set-Cookie"), "session=1");
+  const auto again = ask(order("book", "k-1"));
+  EXPECT_EQ(again.status, 201);
+  EXPECT_EQ(again.body, first.body);
+  EXPECT_EQ(again.headers.find("Location"), first.headers.find("Location"));
+  EXPECT_EQ(again.headers.find("Content-Type"), "application/json");
+  EXPECT_EQ(again.headers.find("Idempotent-Replayed"), "true");
+  EXPECT_FALSE(again.headers.contains("Set-Cookie"));
+  EXPECT_EQ(ask(order("other book", "k-1")).status, 422);
+  EXPECT_EQ(orders(), 1);
+}
+
+// Proves I3
+TEST_F(http_once, one_callers_key_never_answers_another) {
+  const auto ann = ask(order("book", "k-1", "ann"));
+  const auto bob = ask(order("book", "k-1", "bob"));
+  EXPECT_EQ(bob.headers.find("Idempotent-Replayed"), "false");
+  EXPECT_NE(bob.body, ann.body);
+  EXPECT_EQ(ask(order("book", "k-1", "")).status, 401);
+  EXPECT_EQ(orders(), 2);
+}
+
+// Proves I1
+TEST_F(http_once, a_key_that_is_missing_or_none_is_refused_before_anything_runs) {
+  for (const auto& key : {"", "\"open", "a,b"}) {
+    const auto refused = ask(order("book", key));
+    EXPECT_EQ(refused.status, 400) << key;
+    EXPECT_EQ(refused.headers.find("Content-Type"), "application/problem+json");
+  }
+  EXPECT_EQ(orders(), 0);
+  auto lax = policy();
+  lax.required = false;
+  EXPECT_EQ(ask(order("book", ""), lax).status, 201);
+  EXPECT_EQ(ask(order("book", ""), lax).status, 201);
+  EXPECT_EQ(orders(), 2);
+}
+
+// Proves I1, I6
+TEST_F(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
+  std::latch begun(1), answered(1);
+  inside = [&](transaction&) {
+    begun.count_down();
+    answered.wait();
+  };
+  std::jthread first([&] { EXPECT_EQ(ask(order("book", "k-1")).status, 201); });
+  begun.wait();
+  const auto second = ask(order("book", "k-1"));
+  EXPECT_EQ(second.status, 409);
+  EXPECT_EQ(second.headers.find("Retry-After"), "1");
+  EXPECT_FALSE(second.headers.contains("Idempotent-Replayed")) << "clients take that for the final answer";
+  EXPECT_EQ(ask(order("other", "k-1")).status, 422) << "it wins over 409";
+  answered.count_down();
+  first.join();
+  EXPECT_EQ(orders(), 1);
+}
+
+// Proves I1
+TEST_F(http_once, the_status_says_what_is_recorded) {
+  EXPECT_EQ(ask(order("sold out", "k-1")).status, 409);
+  EXPECT_EQ(ask(order("sold out", "k-1")).headers.find("Idempotent-Replayed"), "true");
+  EXPECT_EQ(ask(order("broken", "k-2")).headers.find("Idempotent-Replayed"), "false");
+  EXPECT_EQ(ask(order("broken", "k-2")).headers.find("Idempotent-Replayed"), "false");
+  EXPECT_EQ(ask(order("invalid", "k-3")).status, 400);
+  EXPECT_EQ(ask(order("book", "k-3")).status, 201) << "nothing was kept of the invalid one";
+  EXPECT_EQ(orders(), 1) << "what was refused has left nothing";
+}
+
+// Proves I4
+TEST_F(http_once, a_store_that_is_down_is_503_and_nothing_runs) {
+  struct away final : fault_points {
+    void reached(std::string_view point) override {
+      if (point == "once.commit.before") throw error(errc::store_unavailable, "the disk is away");
+    }
+  } faults;
+  env.faults = &faults;
+  db = sqlite::open(dir.file("shop.db"), {.env = env});
+  const auto refused = ask(order("book", "k-1"));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_TRUE(refused.headers.contains("Retry-After"));
+  EXPECT_FALSE(refused.headers.contains("Idempotent-Replayed"));
+  env.faults = nullptr;
+  db = sqlite::open(dir.file("shop.db"), {.env = env});
+  EXPECT_EQ(orders(), 0);
+  EXPECT_EQ(ask(order("book", "k-1")).status, 201);
+}
+
+TEST_F(http_once, a_policy_that_would_share_keys_or_cookies_is_refused) {
+  auto nobody = policy();
+  nobody.caller = nullptr;
+  EXPECT_EQ(test::code_of([&] { routes(nobody); }), errc::invalid_argument);
+  auto cookies = policy();
+  cookies.headers = {"set-cookie"};
+  EXPECT_EQ(test::code_of([&] { routes(cookies); }), errc::invalid_argument);
+  auto unnamed = policy();
+  unnamed.service = "";
+  EXPECT_EQ(test::code_of([&] { routes(unnamed); }), errc::invalid_argument);
+}
+
+// Proves I1
+TEST_F(http_once, fifty_connections_with_one_key_make_one_order) {
+  http::server server(routes(policy()), {.worker_threads = 16, .env = env});
+  std::latch start(1);
+  std::vector<std::jthread> clients;
+  std::atomic<int> fresh = 0;
+  for (int i = 0; i < 50; ++i)
+    clients.emplace_back([&] {
+      test::raw_http line(server.port());
+      start.wait();
+      for (;;) {
+        const auto got = line.ask(
+            "POST /orders HTTP/1.1\r\nHost: t\r\nAuthorization: ann\r\nIdempotency-Key: "
+            "\"click\"\r\nContent-Length: 4\r\n\r\nbook");
+        if (got.status == 409) continue;
+        EXPECT_EQ(got.status, 201);
+        EXPECT_EQ(got.body, "{\"id\":1}");
+        fresh += got.has("Idempotent-Replayed: false");
+        return;
+      }
+    });
+  start.count_down();
+  clients.clear();
+  EXPECT_EQ(fresh, 1);
+  EXPECT_EQ(orders(), 1);
+}
+
+}  // namespace
+}  // namespace settle
