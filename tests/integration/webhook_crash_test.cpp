@@ -100,6 +100,46 @@ TEST_P(webhook_crashes, events_applied_in_the_services_transaction_have_one_effe
     EXPECT_GE(std::ranges::count(explored.points, point), 3) << point;
 }
 
+// Fails once, is applied, expires, and comes again when nobody remembers it but the horizon. Proves A3
+TEST_P(webhook_crashes, a_failed_and_later_forgotten_event_has_one_effect_at_every_fault_point) {
+  const auto at = std::chrono::floor<std::chrono::seconds>(time.now()).time_since_epoch().count();
+  const auto body = payment("flaky", "t", "7", at);
+  const auto second_time = [](const webhook::received& event, transaction& tx) {
+    if (event.attempts == 0) throw std::runtime_error("not the first time");
+    return log_effect(event, tx);
+  };
+  const auto live = [&](database& in, testing::manual_time& clock) {
+    webhook::worker one(in);
+    one.on("payments", "", second_time);
+    deliver(inbox, in, body);
+    for (const auto passes : {duration(0s), duration(10s), duration(10s), duration(40 * 24h)}) {
+      clock.advance(passes);
+      drain(one);
+    }
+  };
+  const auto explored = testing::explore({
+      .prepare = [&] { forget(); },
+      .run =
+          [&](fault_points& faults) {
+            testing::manual_time clock(time.now());
+            const auto faulty = open(&faults, &clock);
+            live(*faulty, clock);
+          },
+      .recover =
+          [&] {
+            for (const auto later : {41 * 24h, 90 * 24h}) {
+              testing::manual_time clock(time.now() + later);
+              const auto fresh = open(nullptr, &clock);
+              live(*fresh, clock);
+            }
+          },
+      .check = [&](const std::string& where) { EXPECT_EQ(effects_of("flaky"), 1) << where; },
+  });
+  for (const auto* point : {"webhook.charge.before", "webhook.charge.after", "webhook.expire.before",
+                            "webhook.expire.after", "webhook.work.after"})
+    EXPECT_GE(std::ranges::count(explored.points, point), 1) << point;
+}
+
 INSTANTIATE_TEST_SUITE_P(databases, webhook_crashes, ::testing::Values(dialect::sqlite, dialect::postgres),
                          test::dialect_name);
 

@@ -263,6 +263,32 @@ TEST_P(webhook_inbox, fifty_deliveries_of_one_event_at_once_have_one_effect) {
   EXPECT_EQ(number("select count(*) from " + table("webhook_events")), 2);
 }
 
+// A total that is read and written back: without a lock on the key two of them would read the same. Proves A3
+TEST_P(webhook_inbox, events_of_one_key_are_applied_one_at_a_time) {
+  auto tx = db->begin();
+  tx.execute("create table totals (amount integer not null)");
+  tx.execute("insert into totals (amount) values (0)");
+  tx.commit();
+  const auto add = [](const received& event, transaction& in) {
+    const auto before = in.execute("select amount from totals")[0][0].integer();
+    log_effect(event, in);  // and other work between
+    in.execute("update totals set amount = $1", {before + 1});
+    return answer::done;
+  };
+  constexpr int threads = 6, each = 8;
+  {
+    std::vector<std::jthread> senders;
+    for (int t = 0; t < threads; ++t)
+      senders.emplace_back([&, t] {
+        for (int i = 0; i < each; ++i)
+          EXPECT_EQ(apply(payment(std::to_string(t) + "-" + std::to_string(i), "t", "order-1"), add).status,
+                    200);
+      });
+  }
+  EXPECT_EQ(effects(), threads * each);
+  EXPECT_EQ(number("select amount from totals"), threads * each);
+}
+
 INSTANTIATE_TEST_SUITE_P(databases, webhook_inbox, ::testing::Values(dialect::sqlite, dialect::postgres),
                          test::dialect_name);
 
