@@ -17,13 +17,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Long enough to be ended by a commit, and what an order that cannot happen costs.
+constexpr duration takeover_wait = 2s;
+
 // Reads a counter, and later writes the next number under the fence of its lock. Two who believe that they
 // own the lock would write the same number.
 class counting_owner {
  public:
   counting_owner(const std::string& conninfo, const std::string& name)
       : db_(postgres::open(test::with(conninfo, "application_name=" + name), {.env = {.log = &log_}})),
-        locks_(*db_, {.takeover_wait = 30s}) {}
+        locks_(*db_, {.takeover_wait = takeover_wait}) {}
 
   void take() {
     if (auto got = locks_.try_acquire("counter")) held_ = std::move(*got);
