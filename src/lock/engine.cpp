@@ -177,16 +177,4 @@ duration lock_service::engine::until_next() const {
   return std::max(next, duration::zero());
 }
 
-void lock_service::engine::bell::ring() {
-  const std::scoped_lock lock(mutex_);
-  ringing_ = true;
-  rung_.notify_one();
-}
-
-void lock_service::engine::bell::wait(duration at_most, std::stop_token stop) {
-  std::unique_lock lock(mutex_);
-  rung_.wait_for(lock, stop, at_most, [&] { return ringing_; });
-  ringing_ = false;
-}
-
 }  // namespace settle::inline v0

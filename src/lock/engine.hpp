@@ -1,11 +1,11 @@
 // The engine of lock services: what is held, what is due, who waits. The store is behind an interface.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "lock/bell.hpp"
 #include "lock/schedule.hpp"
 #include "lock/store.hpp"
 #include "lock/waiting_line.hpp"
@@ -46,22 +46,10 @@ struct lock_service::engine : std::enable_shared_from_this<lock_service::engine>
   void run_once();
   duration until_next() const;
 
-  // Woken when a lock is added that the loop has to look after.
-  class bell final : public wakeup {
-   public:
-    void ring();
-    void wait(duration at_most, std::stop_token stop) override;
-
-   private:
-    std::mutex mutex_;
-    std::condition_variable_any rung_;
-    bool ringing_ = false;
-  };
-
   std::unique_ptr<locking::store> store;
   lock_service_options options;
   locking::waiting_line line;
-  bell arrivals;
+  locking::bell arrivals;  // rings when a lock is added that the loop has to look after
 
  private:
   std::vector<std::shared_ptr<state>> watched() const;
