@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/check.hpp"
 #include "base/text.hpp"
 #include "quantity/engine.hpp"
 #include "queries/quantity.hpp"
@@ -63,7 +62,9 @@ std::vector<quantities::demand> quantity::engine::lines_of(const result& rows) c
 reserve_result quantity::engine::repeated_reserve(transaction& tx, const std::string& id,
                                                   std::span<const quantities::demand> wanted) const {
   const auto found = tx.execute(queries::quantity::lock_reservation, {options.resource, id});
-  SETTLE_CHECK(!found.empty(), "what an insert has met is there");
+  if (found.empty())
+    throw error(errc::store_busy, fmt::format("quantity '{}': the reservation {} was just being forgotten",
+                                              options.resource, id));
   const auto lines = lines_of(tx.execute(queries::quantity::read_lines, {options.resource, id}));
   reserve_result met{.repeated = true, .expires_at = found[0][1].time()};
   met.status = quantities::status_of(found[0][0].text(), met.expires_at, tx.env().now());
