@@ -8,8 +8,10 @@
 //       .states = {"NEW", "PAID", "SHIPPED", "CANCELLED"},
 //       .initial = {"NEW"},
 //       .ends = {"SHIPPED", "CANCELLED"},
-//       .transitions = {{"NEW", "PAID", {"payments"}}, {"PAID", "SHIPPED", {"warehouse"}}, {"NEW",
-//       "CANCELLED"}}, .topic = "orders",
+//       .transitions = {{"NEW", "PAID", {"payments"}},
+//                       {"PAID", "SHIPPED", {"warehouse"}},
+//                       {"NEW", "CANCELLED"}},
+//       .topic = "orders",
 //   });
 //
 //   auto tx = db->begin();

@@ -1,8 +1,8 @@
 // Atomic quantities: stock, seats, credits in a column of your own table, which no number of callers takes
 // below its minimum.
 //
-//   const settle::quantity stock({.resource = "stock", .table = "products", .key = "sku", .column =
-//   "in_stock"});
+//   const settle::quantity stock({
+//       .resource = "stock", .table = "products", .key = "sku", .column = "in_stock"});
 //
 //   auto tx = db->begin();
 //   const auto got = stock.take(tx, "sku-1", 2, {.reason = "sold", .reference = order_id});
@@ -32,9 +32,10 @@
 // committed, or run it under settle::once or a consumer. Reservations may be repeated at any time.
 //
 // The column must be an integer (smallint, integer or bigint on PostgreSQL); null counts as missing. Names
-// are quoted, so they are case-sensitive. Keys are integers or texts (uuids among them), and unique. Threads:
-// any number; a quantity does not change. Errors: those of the store, invalid_argument and invalid_name for
-// what the caller should not have passed, before anything is written.
+// are quoted, so they are case-sensitive. Keys are integers or texts (uuids among them), and unique.
+//
+// Threads: any number; a quantity does not change. Errors: those of the store, invalid_argument and
+// invalid_name for what the caller should not have passed; nothing is written then.
 #pragma once
 
 #include <chrono>

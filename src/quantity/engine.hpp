@@ -29,14 +29,15 @@ struct quantity::engine {
   one_change change_one(transaction& tx, const value& item, std::int64_t change, bounds within,
                         const quantity_note& note) const;
 
-  // Runs `first` and then locks the items in their order, all in one round trip. Two spellings of one key are
-  // refused: each of them would be given what there is only once.
+  // Runs `first`, if there is one, and then locks the items in their order, all in one round trip.
+  std::vector<result> lock(transaction& tx, std::span<const quantities::demand> items,
+                           const statement* first = nullptr) const;
+  // What the locked rows say. Refuses two spellings of one key: each of them would be given the same amount.
   struct locked {
-    result first;
     std::vector<std::optional<std::int64_t>> there;
     std::vector<std::string> names;  // keys as the database writes them
   };
-  locked lock(transaction& tx, std::span<const quantities::demand> items, const statement* first) const;
+  locked read_locked(std::span<const result> rows, std::span<const quantities::demand> items) const;
 
   // The changes, their log, and what else belongs to them, in one round trip.
   struct log_line {

@@ -109,8 +109,8 @@ quantity::engine::one_change quantity::engine::change_one(transaction& tx, const
   return {there, after};
 }
 
-quantity::engine::locked quantity::engine::lock(transaction& tx, std::span<const quantities::demand> items,
-                                                const statement* first) const {
+std::vector<result> quantity::engine::lock(transaction& tx, std::span<const quantities::demand> items,
+                                           const statement* first) const {
   std::vector<parameters> keys;
   for (const auto& one : items) keys.push_back({one.key});
   std::vector<repeated> all;
@@ -118,17 +118,20 @@ quantity::engine::locked quantity::engine::lock(transaction& tx, std::span<const
   for (const auto& key : keys) all.push_back({lock_item.get(), {&key, 1}});  // each has an answer of its own
   auto answers = tx.execute_all(all);
   SETTLE_CHECK(answers.size() == all.size(), "an answer to every statement");
+  return answers;
+}
+
+quantity::engine::locked quantity::engine::read_locked(std::span<const result> rows,
+                                                       std::span<const quantities::demand> items) const {
+  SETTLE_CHECK(rows.size() == items.size(), "an answer for every item");
   locked found;
-  std::size_t next = 0;
-  if (first != nullptr) found.first = std::move(answers[next++]);
-  for (const auto& one : items) {
-    const auto& rows = answers[next++];
-    if (rows.size() > 1)
-      refuse(fmt::format("{} rows of {} have the {} {}; a key must be unique", rows.size(), options.table,
-                         options.key, one.item));
-    const bool is_there = !rows.empty() && !rows[0][1].is_null();
-    found.there.push_back(is_there ? std::optional(amount_in(rows[0][1])) : std::nullopt);
-    found.names.push_back(rows.empty() ? one.item : rows[0][0].text());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (rows[i].size() > 1)
+      refuse(fmt::format("{} rows of {} have the {} {}; a key must be unique", rows[i].size(), options.table,
+                         options.key, items[i].item));
+    const bool is_there = !rows[i].empty() && !rows[i][0][1].is_null();
+    found.there.push_back(is_there ? std::optional(amount_in(rows[i][0][1])) : std::nullopt);
+    found.names.push_back(rows[i].empty() ? items[i].item : rows[i][0][0].text());
   }
   auto sorted = found.names;
   std::ranges::sort(sorted);
@@ -156,7 +159,7 @@ void quantity::engine::apply(transaction& tx, std::span<const item_change> chang
 basket_result quantity::engine::take_all(transaction& tx, std::span<const quantity_line> lines,
                                          const quantity_note& note) const {
   const auto wanted = quantities::demands_of(lines);
-  const auto found = lock(tx, wanted, nullptr);
+  const auto found = read_locked(lock(tx, wanted), wanted);
   const auto judged = quantities::judge_basket(wanted, found.there, options.minimum);
   basket_result done{judged.outcome, {}};
   for (const auto& line : lines) done.lines.push_back(judged.items.at(sql::key_text(line.item, "the key")));

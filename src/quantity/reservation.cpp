@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/check.hpp"
 #include "base/text.hpp"
 #include "quantity/engine.hpp"
 #include "queries/quantity.hpp"
@@ -63,7 +62,9 @@ std::vector<quantities::demand> quantity::engine::lines_of(const result& rows) c
 reserve_result quantity::engine::repeated_reserve(transaction& tx, const std::string& id,
                                                   std::span<const quantities::demand> wanted) const {
   const auto found = tx.execute(queries::quantity::lock_reservation, {options.resource, id});
-  SETTLE_CHECK(!found.empty(), "what an insert has met is there");
+  if (found.empty())
+    throw error(errc::store_busy, fmt::format("quantity '{}': the reservation {} was just being forgotten",
+                                              options.resource, id));
   const auto lines = lines_of(tx.execute(queries::quantity::read_lines, {options.resource, id}));
   reserve_result met{.repeated = true, .expires_at = found[0][1].time()};
   met.status = quantities::status_of(found[0][0].text(), met.expires_at, tx.env().now());
@@ -82,8 +83,16 @@ reserve_result quantity::engine::reserve(transaction& tx, const std::string& id,
   const auto now = tx.env().now();
   const auto until = now + for_long;
   const statement insert{queries::quantity::insert_reservation, {options.resource, id, now, until}};
-  const auto found = lock(tx, wanted, &insert);
-  if (found.first.affected() == 0) return repeated_reserve(tx, id, as_stored(wanted, found.names));
+  const auto answers = lock(tx, wanted, &insert);
+  const bool inserted = answers[0].affected() == 1;
+  locked found;
+  try {
+    found = read_locked(std::span(answers).subspan(1), wanted);
+  } catch (const error&) {
+    if (inserted) tx.execute(queries::quantity::drop_reservation, {options.resource, id});
+    throw;
+  }
+  if (!inserted) return repeated_reserve(tx, id, as_stored(wanted, found.names));
 
   const auto judged = quantities::judge_basket(wanted, found.there, options.minimum);
   reserve_result done{.expires_at = until};
@@ -156,7 +165,7 @@ void quantity::engine::give_back(transaction& tx, std::span<const ending> all, s
   }
   std::vector<quantities::demand> items;
   for (const auto& [item, key] : keys) items.push_back({item, key, 0});
-  const auto found = lock(tx, items, nullptr);
+  const auto found = read_locked(lock(tx, items), items);
   std::map<std::string, std::optional<std::int64_t>> there;
   for (std::size_t i = 0; i < items.size(); ++i) there[items[i].item] = found.there[i];
   quantities::plan_returns(plan, there, options.maximum);

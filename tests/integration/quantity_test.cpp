@@ -226,6 +226,9 @@ TEST_P(counted, two_spellings_of_one_key_cannot_take_it_twice) {
   const value one = on_postgres() ? "07" : "A", other = on_postgres() ? "7" : "a";
   auto tx = db->begin();
   EXPECT_EQ(code_of([&] { stock.take_all(tx, {{one, 3}, {other, 3}}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { stock.reserve(tx, "both", {{one, 3}, {other, 3}}, 1min); }),
+            errc::invalid_argument);
+  EXPECT_EQ(stock.confirm(tx, "both").status, reservation_status::missing);
   EXPECT_TRUE(stock.take_all(tx, {{one, 3}}));
   EXPECT_TRUE(stock.take(tx, one, 1));
   EXPECT_TRUE(stock.reserve(tx, "cart", {{one, 1}}, 1min));

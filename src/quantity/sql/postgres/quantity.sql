@@ -11,7 +11,7 @@ changed as (
   from found
   where t.{key} = found.key
     and found.there::numeric + $2::bigint between $3::bigint and $4::bigint
-    and pg_typeof(found.there + 0::smallint) = any ('{smallint,integer,bigint}'::regtype[])
+    and pg_typeof(found.there + 0::smallint) in ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
     and (select count(*) from found) = 1
   returning found.key::text as item, t.{column} as after
 ),
