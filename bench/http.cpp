@@ -47,8 +47,7 @@ void configure_nginx(const std::string& folder, std::uint16_t port) {
   std::ofstream(folder + "/nginx.conf")
       << "daemon off; master_process off; worker_processes 1; pid nginx.pid; error_log error.log crit;\n"
       << "events { worker_connections 1024; }\n"
-      << "http { access_log off; keepalive_requests 1000000000; sendfile on; tcp_nopush on; open_file_cache "
-         "max=10;\n"
+      << "http { access_log off; keepalive_requests 1000000000; open_file_cache max=10;\n"
       << "  types { text/plain txt; } client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3;\n"
       << "  uwsgi_temp_path t4; scgi_temp_path t5;\n"
       << "  server { listen 127.0.0.1:" << port << "; root www; } }\n";

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/log_limit.hpp"
 #include "http/answer.hpp"
 #include "http/session.hpp"
 #include "http/sockets.hpp"
@@ -208,6 +209,7 @@ class server::state {
   void pause_accepting() {
     poller_.remove(listener_.socket.get());
     accepts_again_at_ = with_.now + accept_pause;
+    if (!warnings_.ask(options_.env.now())) return;
     options_.env.log->write(log_level::warning, "http_accept_failed",
                             {{"advice", "no file descriptors; lower connections_max or raise the limit"}});
   }
@@ -297,6 +299,7 @@ class server::state {
   steady::time_point next_sweep_ = steady::time_point::max();
   steady::time_point next_flush_{};
   std::optional<steady::time_point> accepts_again_at_;
+  log_limit warnings_{1};
 
   std::mutex mutex_;
   std::condition_variable drained_;

@@ -89,9 +89,9 @@ TEST_F(http_limits, of_all_bodies_together) {
 }
 
 TEST_F(http_limits, of_silence_and_of_dripping) {
-  start({.first_byte_time_max = milliseconds(50),
+  start({.first_byte_time_max = milliseconds(400),
          .idle_time_max = milliseconds(50),
-         .header_time_max = milliseconds(100),
+         .header_time_max = milliseconds(400),
          .transfer_grace = milliseconds(100)});
   auto silent = connect();
   EXPECT_TRUE(silent.ends());
@@ -101,8 +101,8 @@ TEST_F(http_limits, of_silence_and_of_dripping) {
   auto dripping = connect();
   const auto begun = std::chrono::steady_clock::now();
   dripping.send("GET /quick HTTP/1.1\r\n");
-  while (dripping.send("X: y\r\n") && std::chrono::steady_clock::now() < begun + milliseconds(80))
-    std::this_thread::sleep_for(milliseconds(10));
+  while (dripping.send("X: y\r\n") && std::chrono::steady_clock::now() < begun + milliseconds(300))
+    std::this_thread::sleep_for(milliseconds(20));
   EXPECT_EQ(dripping.answer().status, 408);
   auto stalling = connect();
   stalling.send("POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
@@ -111,12 +111,12 @@ TEST_F(http_limits, of_silence_and_of_dripping) {
 }
 
 TEST_F(http_limits, of_the_pace_at_which_a_body_comes_and_an_answer_is_taken) {
-  start({.transfer_grace = milliseconds(150), .transfer_bytes_per_second_min = 1000});
+  start({.transfer_grace = milliseconds(400), .transfer_bytes_per_second_min = 1000});
   auto steady = connect();
   steady.send("POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
-  for (int n = 0; n < 10; ++n) {
-    steady.send(std::string(100, 'a'));
-    std::this_thread::sleep_for(milliseconds(20));
+  for (int n = 0; n < 40; ++n) {
+    steady.send(std::string(25, 'a'));
+    std::this_thread::sleep_for(milliseconds(15));
   }
   EXPECT_EQ(steady.answer().status, 200) << "longer than the grace, but fast enough";
   auto lazy = connect();
@@ -183,6 +183,25 @@ TEST_F(http_limits, of_connections) {
   EXPECT_GE(eventually_counted("settle_http_refused_connections_total", {}), 1);
   EXPECT_GE(eventually_counted("settle_http_closed_connections_total", {}), 1);
   EXPECT_EQ(connect().ask(get_of("/quick")).status, 200) << "there is room again";
+}
+
+TEST_F(http_limits, of_file_descriptors_make_it_pause_and_go_on) {
+  start();
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  auto few = before;
+  few.rlim_cur = static_cast<rlim_t>(lowest_free) + 1;
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  auto client = connect();  // has the last one; the server gets none for its side
+  client.send(get_of("/quick"));
+  for (int n = 0; n < 2000 && log_.count("http_accept_failed") == 0; ++n)
+    std::this_thread::sleep_for(milliseconds(5));
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(log_.count("http_accept_failed"), 1U);
+  EXPECT_EQ(client.answer().status, 200) << "it had only to wait";
+  expect_good_service();
 }
 
 TEST_F(http_limits, keep_hundreds_of_hostile_clients_from_hurting_a_good_one) {
