@@ -223,8 +223,8 @@ TYPED_TEST(lock_conformance, its_time_to_live_ends_by_itself) {
 TYPED_TEST(lock_conformance, a_background_loop_keeps_it) {
   auto real = this->world->open({.real_time = true});
   background loop(*real->locks);
-  auto mine = real->locks->try_acquire("report", {.ttl = 1500ms, .renew = true});
-  std::this_thread::sleep_for(2500ms);
+  auto mine = real->locks->try_acquire("report", {.ttl = 3s, .renew = true});
+  std::this_thread::sleep_for(4s);
   EXPECT_FALSE(this->world->open({.real_time = true})->locks->try_acquire("report"));
   EXPECT_EQ(mine->release(), release_outcome::released);
 }

@@ -92,7 +92,7 @@ TEST_F(postgres_lock, renewals_tries_and_more_transactions_pass_a_fenced_one) {
   auto second = one->db->begin();
   write(second, *mine);
   second.commit();
-  EXPECT_LT(steady::now() - started, 5s);
+  EXPECT_LT(steady::now() - started, 9s) << "something waited for lock_timeout";
   tx.commit();
   EXPECT_EQ(one->effects(), 2);
 }

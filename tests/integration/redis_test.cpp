@@ -144,7 +144,7 @@ TEST_F(private_redis, an_idle_connection_that_was_closed_is_noticed_before_anyth
 }
 
 TEST_F(private_redis, that_may_forget_is_refused_and_the_setting_named) {
-  const auto refusal = [&](const std::string& setting, const std::string& value, const std::string& back) {
+  const auto refusal = [&](const std::string& setting, const std::string& value) {
     client->run({"CONFIG", "SET", setting, value});
     std::string said;
     try {
@@ -155,13 +155,12 @@ TEST_F(private_redis, that_may_forget_is_refused_and_the_setting_named) {
     }
     EXPECT_EQ(redis::open(server->redis_url(), {.accept_forgetful_server = true})->run({"PING"}).text,
               "PONG");
-    client->run({"CONFIG", "SET", setting, back});
     return said;
   };
-  EXPECT_NE(refusal("maxmemory-policy", "allkeys-lru", "noeviction").find("maxmemory-policy allkeys-lru"),
+  EXPECT_NE(refusal("maxmemory-policy", "allkeys-lru").find("maxmemory-policy allkeys-lru"),
             std::string::npos);
-  EXPECT_NE(refusal("appendonly", "no", "yes").find("appendonly"), std::string::npos);
-  EXPECT_EQ(redis::open(server->redis_url())->run({"PING"}).text, "PONG");
+  client->run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_NE(refusal("appendonly", "no").find("appendonly"), std::string::npos);
 }
 
 TEST_F(private_redis, that_is_full_says_so_and_nothing_is_taken) {
