@@ -4,13 +4,21 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "settle/database.hpp"
+#include "settle/http.hpp"
+#include "settle/http_once.hpp"
 #include "settle/once.hpp"
 #include "settle/sqlite.hpp"
 
 namespace {
+
+std::optional<std::string> user_of(const settle::http::request& asked) {
+  const auto found = asked.headers.find("Authorization");  // your own check goes here
+  return found ? std::optional(std::string(*found)) : std::nullopt;
+}
 
 // [snippet: place_order]
 std::string place_order(settle::database& db, const std::string& user, const std::string& key,
@@ -40,6 +48,28 @@ std::string place_order(settle::database& db, const std::string& user, const std
 }
 // [end]
 
+// [snippet: http_route]
+settle::http::router routes(settle::database& db) {
+  const settle::http::idempotency policy{
+      .service = "shop", .caller = [](const settle::http::request& asked) { return user_of(asked); }};
+  settle::http::router made;
+  made.post("/gifts", settle::http::idempotent(db, policy, [](const auto& asked, settle::transaction& tx) {
+              tx.execute("insert into orders (buyer, cents) values ($1, 0)", {asked.body});
+              return settle::http::text(201, "text/plain", "a gift for " + asked.body);
+            }));
+  return made;
+}
+// [end]
+
+std::string give(settle::database& db, const std::string& key) {
+  settle::http::request asked{.method = "POST", .target = "/gifts", .body = "bob"};
+  asked.headers.add("Authorization", "ann");
+  asked.headers.add("Idempotency-Key", key);
+  const auto got = routes(db).handle(asked);
+  return std::to_string(got.status) + " " + got.body +
+         ", replayed: " + std::string(got.headers.find("Idempotent-Replayed").value_or("-"));
+}
+
 int run(const std::string& folder) {
   const auto db = settle::sqlite::open(folder + "/shop.db");
   settle::migrate(*db);
@@ -54,9 +84,12 @@ int run(const std::string& folder) {
   seen += place_order(*db, "ann", "k-1", 4200) + "\n";
   seen += place_order(*db, "ann", "k-1", 9900) + "\n";
   seen += place_order(*db, "bob", "k-1", 4200) + "\n";
+  seen += give(*db, "\"g-1\"") + "\n";
+  seen += give(*db, "g-1") + "\n";
   std::fputs(seen.c_str(), stdout);
   const std::string expected =
-      "201 ordered\n201 ordered (again)\n422 this key was used for another request\n409 sold out\n";
+      "201 ordered\n201 ordered (again)\n422 this key was used for another request\n409 sold out\n"
+      "201 a gift for bob, replayed: false\n201 a gift for bob, replayed: true\n";
   return seen == expected ? 0 : 1;
 }
 
