@@ -5,6 +5,8 @@
 #include <boost/uuid/uuid.hpp>
 #include <string>
 
+#include "base/parts.hpp"
+
 namespace settle::inline v0 {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr boost::uuids::uuid name_space = {
 
 event_id derived_id(std::initializer_list<std::string_view> parts) {
   std::string joined;
-  for (const auto part : parts) joined.append(std::to_string(part.size())).append(":").append(part);
+  for (const auto part : parts) append_part(joined, part);
   const auto made = boost::uuids::name_generator_sha1(name_space)(joined);
   uuid::bytes_type bytes{};
   std::copy(made.begin(), made.end(), bytes.begin());

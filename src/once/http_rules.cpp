@@ -4,7 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
-#include "base/sha256.hpp"
+#include "base/parts.hpp"
 #include "settle/request_key.hpp"
 
 namespace settle::http {
@@ -39,10 +39,6 @@ bool begins_with(std::string_view name, std::string_view prefix) {
 template <class Names>
 bool contains(const Names& names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view one) { return same_name(one, name); });
-}
-
-void append_part(std::string& to, std::string_view part) {
-  to.append(std::to_string(part.size())).append(":").append(part);
 }
 
 // The fields' values in the order of the policy, or nothing if there is no object to take them from.

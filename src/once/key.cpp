@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "base/json.hpp"
+#include "base/parts.hpp"
 #include "base/sha256.hpp"
 #include "settle/error.hpp"
 
@@ -12,11 +13,6 @@ namespace {
 std::string digest(std::string_view of) {
   const auto bytes = sha256(of);
   return {bytes.begin(), bytes.end()};
-}
-
-// No two lists of parts give the same text.
-void append_part(std::string& to, std::string_view part) {
-  to.append(std::to_string(part.size())).append(":").append(part);
 }
 
 std::string headers_json(const answer& of) {
