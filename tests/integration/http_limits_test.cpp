@@ -186,6 +186,11 @@ TEST_F(http_limits, of_connections) {
 }
 
 TEST_F(http_limits, of_file_descriptors_make_it_pause_and_go_on) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP()
+      << "the undefined behaviour sanitizer opens a pipe for its check of objects, and takes the lack of "
+         "descriptors for a bad object";
+#endif
   start();
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
