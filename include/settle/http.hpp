@@ -191,7 +191,7 @@ class router {
   // method, target (or path), headers and body.
   response handle(request asked, const environment& env = {}) const;
 
-  class table;
+  class [[gnu::visibility("hidden")]] table;
   const table& routes() const { return *table_; }
 
  private:

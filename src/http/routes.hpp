@@ -39,7 +39,7 @@ struct match {
 // Sets path and query from the target, which may be `/path?query` or `http://host/path?query`.
 refusal split_target(request& asked);
 
-class [[gnu::visibility("hidden")]] router::table {
+class router::table {
  public:
   // Sets the path's parameters in `asked`. A path that cannot be decoded is refused.
   refusal find(request& asked, match& found) const;
