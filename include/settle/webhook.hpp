@@ -154,8 +154,8 @@ class inbox {
   decision apply(database& db, const request& what, const handler& with) const;
 
   // The same in your transaction: its commit is yours, and the answer to the provider must wait for it. On
-  // `duplicate` nothing was written. Throws what the handler throws, and errors of the database: roll back
-  // then, and answer 503.
+  // `duplicate` nothing was written. Throws what the handler throws, and errors of the database; the event is
+  // then as if it had not come, and the answer 503.
   decision apply(transaction& tx, const request& what, const handler& with) const;
 
   const source& of() const;

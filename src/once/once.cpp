@@ -9,6 +9,7 @@
 #include "settle/error.hpp"
 #include "settle/event.hpp"
 #include "settle/metrics.hpp"
+#include "sql/undo_point.hpp"
 
 namespace settle::inline v0 {
 namespace {
@@ -146,18 +147,13 @@ std::optional<once_result> try_once(database& db, const request_identity& who, c
 
 // What the work undoes, or a failure of it, leaves the caller's own part of the transaction as it was.
 answer run_undoable(transaction& tx, const once_work& work, const once_options& options) {
-  const auto undo = [&] { tx.execute("rollback to savepoint settle_once"); };
-  tx.execute("savepoint settle_once");
-  answer what;
-  try {
-    what = work(tx);
-    check(what, options);
-    if (what.keep != keeps::everything) undo();
-    tx.execute("release savepoint settle_once");
-  } catch (...) {
-    undo();
-    throw;
-  }
+  sql::undo_point before(tx);
+  auto what = work(tx);
+  check(what, options);
+  if (what.keep == keeps::everything)
+    before.leave();
+  else
+    before.undo();
   return what;
 }
 

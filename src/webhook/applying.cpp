@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "queries/webhook.hpp"
+#include "sql/undo_point.hpp"
 
 namespace settle::hooks {
 namespace {
@@ -32,11 +33,13 @@ class caused_by {
 
 // The handler's writes go back if it says anything but done.
 answer run(transaction& tx, const taken& one, const handler& with) {
-  tx.post(queries::webhook::set_savepoint);
+  sql::undo_point before(tx);
   const caused_by cause(tx, one.what);
   const auto said = with_fault_points(tx.env(), "webhook.handler", [&] { return with(one.what, tx); });
-  if (said != answer::done) tx.execute(queries::webhook::return_to_savepoint);
-  tx.post(queries::webhook::release_savepoint);
+  if (said == answer::done)
+    before.leave();
+  else
+    before.undo();
   return said;
 }
 

@@ -9,6 +9,7 @@
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
 #include "settle/webhook.hpp"
+#include "sql/undo_point.hpp"
 #include "webhook/applying.hpp"
 #include "webhook/reading.hpp"
 
@@ -93,7 +94,9 @@ class inbox::engine {
   decision apply(transaction& tx, const request& what, const handler& with) const {
     auto seen = read(tx.env(), what);
     if (!seen.event) return told(tx.env(), std::move(seen.refused));
+    sql::undo_point before(tx);
     const auto done = apply_event(tx, *seen.event, with);
+    before.leave();
     return told(tx.env(), decide(done, seen.event->id));
   }
 

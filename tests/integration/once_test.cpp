@@ -218,6 +218,21 @@ TEST_P(requests, in_the_callers_own_transaction_are_decided_by_its_commit) {
   EXPECT_EQ(order(*db, click).outcome, once_outcome::replayed);
 }
 
+// What is thrown is what went wrong, not that there is nothing to go back to any more. Proves I5
+TEST_P(requests, in_a_transaction_that_is_lost_tell_what_has_happened) {
+  const bool postgres = GetParam() == dialect::postgres;
+  auto tx = db->begin();
+  const auto lose = [&] {
+    once(tx, click, [&](transaction& inner) {
+      if (postgres) inner.execute("select pg_terminate_backend(pg_backend_pid())");
+      inner.execute("create table single (what text unique on conflict rollback)");
+      for (int i = 0; i < 2; ++i) inner.execute("insert into single (what) values ('x')");
+      return answer{};
+    });
+  };
+  EXPECT_EQ(test::code_of(lose), postgres ? errc::store_unavailable : errc::constraint_violated);
+}
+
 // Whatever comes between the look and the record: the second record takes its transaction down with it.
 // Proves I4
 TEST_P(requests, nested_in_itself_has_no_second_effect) {

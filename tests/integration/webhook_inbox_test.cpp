@@ -205,6 +205,24 @@ TEST_P(webhook_inbox, joins_a_transaction_of_the_service) {
   EXPECT_EQ(effects(), 1);
 }
 
+// Proves A3
+TEST_P(webhook_inbox,
+       an_event_whose_handler_throws_is_as_if_it_had_not_come_also_if_its_transaction_commits) {
+  const auto body = payment("evt_1", "t", "order-1");
+  const auto fails = [](const received& event, transaction& tx) -> answer {
+    pay(event, tx);
+    throw std::runtime_error("no such order");
+  };
+  auto tx = db->begin();
+  tx.execute("insert into effect_log (event, kind) values ('own', 'work')");
+  EXPECT_THROW(apply(inbox, tx, body, fails), std::runtime_error);
+  tx.commit();
+  EXPECT_EQ(effects(), 1) << "what the caller wrote itself";
+  EXPECT_EQ(order(), "PENDING");
+  EXPECT_EQ(status("evt_1"), "");
+  EXPECT_EQ(apply(body, pay).what, outcome::applied);
+}
+
 TEST_P(webhook_inbox, undoes_what_a_handler_wrote_before_it_said_not_yet_or_ignore) {
   auto tx = db->begin();
   tx.execute("insert into effect_log (event, kind) values ('own', 'work')");

@@ -82,13 +82,3 @@ delete from settle.webhook_keys where (source, event_key) in
      and not exists (select from settle.webhook_events e
                      where e.source = k.source and e.event_key = k.event_key and e.finished_at is null)
    order by k.touched_at limit $2 for update skip locked)
-
--- What a handler writes, so that it can be undone alone.
--- name: set_savepoint
-savepoint settle_webhook
-
--- name: return_to_savepoint
-rollback to savepoint settle_webhook
-
--- name: release_savepoint
-release savepoint settle_webhook

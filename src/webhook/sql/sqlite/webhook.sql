@@ -77,13 +77,3 @@ delete from settle_webhook_keys where (source, event_key) in
      and not exists (select 1 from settle_webhook_events e
                      where e.source = k.source and e.event_key = k.event_key and e.finished_at is null)
    order by k.touched_at limit $2)
-
--- What a handler writes, so that it can be undone alone.
--- name: set_savepoint
-savepoint settle_webhook
-
--- name: return_to_savepoint
-rollback to savepoint settle_webhook
-
--- name: release_savepoint
-release savepoint settle_webhook

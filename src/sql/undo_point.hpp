@@ -1,0 +1,44 @@
+// A place in somebody else's transaction to go back to. Sent with the next statement, so it costs no round
+// trip.
+#pragma once
+
+#include "settle/database.hpp"
+
+namespace settle::sql {
+
+// Points that are left in the reverse order of their making may nest. One that is left by neither leave() nor
+// undo(), because an exception passes, goes back: whoever catches that and commits has nothing half done.
+class undo_point {
+ public:
+  explicit undo_point(transaction& tx) : tx_(tx) { tx_.post(set); }
+  ~undo_point() {
+    if (left_) return;
+    try {
+      undo();
+    } catch (...) {  // the transaction is lost; what passes says why
+    }
+  }
+  undo_point(const undo_point&) = delete;
+  undo_point& operator=(const undo_point&) = delete;
+
+  void undo() {
+    left_ = true;
+    tx_.execute(go_back);
+    tx_.post(release);
+  }
+  void leave() {
+    left_ = true;
+    tx_.post(release);
+  }
+
+ private:
+  static constexpr query set{"undo_point.set", "savepoint settle_undo", "savepoint settle_undo"};
+  static constexpr query go_back{"undo_point.go_back", "rollback to savepoint settle_undo",
+                                 "rollback to savepoint settle_undo"};
+  static constexpr query release{"undo_point.release", "release savepoint settle_undo",
+                                 "release savepoint settle_undo"};
+  transaction& tx_;
+  bool left_ = false;
+};
+
+}  // namespace settle::sql
