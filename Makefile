@@ -1,6 +1,6 @@
 # make demo [SEED=n] [ORDERS=n]   the main job under fire, on the embedded default
 # make test                       everything that must pass before a change lands
-# make test-all                   the same, and the thread sanitizer, clang, and the long tests
+# make test-all                   the same, all of it under each sanitizer and clang, and the long tests
 # make install [PREFIX=/usr/local] [DESTDIR=]   library, headers, CMake package, pkg-config file, programs
 # make bench [BENCH=name]         each hot path beside the raw limit of the same work; build/bench.json. The long ones
 #                                 run by name only: BENCH=postgres_open_transaction
@@ -46,9 +46,13 @@ test-all: build
 .PHONY: test-required test-more test-preset
 test-required:
 	@$(CTEST) --test-dir build/release -LE long
-	@$(MAKE) --no-print-directory test-preset PRESET=asan
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan -j $(JOBS) --target memory_checked_tests
+	@$(CTEST) --test-dir build/asan -L memory_checked
 
-test-more: test-required
+test-more:
+	@$(CTEST) --test-dir build/release -LE long
+	@$(MAKE) --no-print-directory test-preset PRESET=asan
 	@$(MAKE) --no-print-directory test-preset PRESET=tsan
 	@tools/setup clang
 	@$(MAKE) --no-print-directory test-preset PRESET=clang

@@ -1,26 +1,51 @@
-# settle_library(<target> [<definition>...]): the library from every .cpp below src/ and drivers/ that is not a
-# test, compiled once into objects that an archive and a shared library can both be made of. Only what the
-# public headers mark leaves the shared library; the archive, which tests and programs of this project link,
-# gives them the rest as well.
+# settle_library(<target>): the library from every .cpp below src/ and drivers/ that is not a test, compiled once
+# into objects that an archive and a shared library can both be made of. Only what the public headers mark leaves
+# the shared library; the archive, which tests and programs of this project link, gives them the rest as well.
 function(settle_library target)
+  settle_sources(sources)
+  settle_objects(${target}_objects ${sources})
+  add_library(${target} STATIC $<TARGET_OBJECTS:${target}_objects>)
+  settle_link(${target})
+endfunction()
+
+# settle_zoo_library(<target> <library>): the archive of <library> with the bug zoo's switches compiled in. Only the
+# sources that have switches, those that include base/zoo.hpp, are compiled again.
+function(settle_zoo_library target library)
+  settle_sources(sources)
+  set(switched "")
+  foreach(source IN LISTS sources)
+    file(STRINGS ${source} found REGEX "include \"base/zoo.hpp\"")
+    if(found)
+      list(APPEND switched ${source})
+      file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${source})
+      list(APPEND objects "/${relative}\\.o$")
+    endif()
+  endforeach()
+  list(JOIN objects "|" objects)
+  settle_objects(${target}_objects ${switched})
+  target_compile_definitions(${target}_objects PRIVATE SETTLE_ZOO)
+
+  add_library(${target} STATIC
+    $<TARGET_OBJECTS:${target}_objects> $<FILTER:$<TARGET_OBJECTS:${library}_objects>,EXCLUDE,${objects}>)
+  target_compile_definitions(${target} PUBLIC SETTLE_ZOO)
+  settle_link(${target})
+endfunction()
+
+function(settle_sources result)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/*.cpp ${PROJECT_SOURCE_DIR}/drivers/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  if(ARGN)  # no switch of the bug zoo is in there, and it takes long to compile
-    list(FILTER sources EXCLUDE REGEX "/src/http/")
-  endif()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
 
-  add_library(${target}_objects OBJECT ${sources})
-  add_dependencies(${target}_objects settle_queries)
-  set_target_properties(${target}_objects PROPERTIES
+function(settle_objects target)
+  add_library(${target} OBJECT ${ARGN})
+  add_dependencies(${target} settle_queries)
+  set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_definitions(${target}_objects PRIVATE SETTLE_VERSION="${PROJECT_VERSION}" PUBLIC ${ARGN})
-  target_include_directories(${target}_objects
+  target_compile_definitions(${target} PRIVATE SETTLE_VERSION="${PROJECT_VERSION}")
+  target_include_directories(${target}
     PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/drivers ${SETTLE_GENERATED_DIR})
-  settle_link(${target}_objects)
-
-  add_library(${target} STATIC $<TARGET_OBJECTS:${target}_objects>)
-  target_compile_definitions(${target} PUBLIC ${ARGN})
   settle_link(${target})
 endfunction()
 

@@ -20,7 +20,11 @@ target_compile_options(header_tests PRIVATE -O0 -g0 -Werror)
 set(here ${PROJECT_SOURCE_DIR}/tests/package)
 set(work ${CMAKE_CURRENT_BINARY_DIR}/package)
 set(prefix ${work}/prefix)
-set(compiler -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER})
+set(launcher ${SETTLE_CCACHE})
+if(NOT launcher)
+  set(launcher "")
+endif()
+set(compiler -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${launcher})
 
 add_test(NAME package.exports COMMAND ${here}/check_exports $<TARGET_FILE:settle_shared> ${PROJECT_SOURCE_DIR})
 
@@ -34,7 +38,7 @@ add_test(NAME package.use_static
   COMMAND ${here}/build_with_cmake ${prefix} ${work}/static ${compiler} -DUSE_STATIC=ON)
 add_test(NAME package.use_pkg_config
   COMMAND ${here}/build_with_pkg_config ${prefix} ${work}/pkg_config
-          ${CMAKE_CXX_COMPILER_LAUNCHER} ${CMAKE_CXX_COMPILER})
+          ${launcher} ${CMAKE_CXX_COMPILER})
 add_test(NAME package.unknown_component_is_named
   COMMAND ${here}/build_with_cmake ${prefix} ${work}/unknown ${compiler} -DEXTRA_COMPONENT=carrier_pigeon)
 set_tests_properties(package.unknown_component_is_named PROPERTIES
