@@ -25,6 +25,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -152,6 +153,10 @@ std::string_view reason_of(int status);
 
 using handler = std::function<response(const request&)>;
 
+// Answers requests that have come together: one answer for each, in their order. What it throws is the answer
+// to all of them.
+using batch_handler = std::function<std::vector<response>(std::span<const request* const>)>;
+
 // Wraps a handler: takes the one behind it, gives one to be called instead. Wrapped once, when the route is
 // added.
 using middleware = std::function<handler(handler next)>;
@@ -183,6 +188,13 @@ class router {
   router& put(std::string_view pattern, handler what, const route_options& options = {});
   router& patch(std::string_view pattern, handler what, const route_options& options = {});
   router& del(std::string_view pattern, handler what, const route_options& options = {});
+
+  // Routes for POST whose requests are answered together: those that arrive while one call of the handler is
+  // under way, on any of the patterns, are the next one's, at most batch_max of them. So one transaction can
+  // serve everybody who waits. request::cancelled says nothing there. Throws invalid_argument if there is
+  // middleware: it would not be asked.
+  router& post_batched(std::initializer_list<std::string_view> patterns, batch_handler what,
+                       std::size_t batch_max = 64, const route_options& options = {});
 
   // Wraps the handlers of all routes that are added after it. The first one is the outermost.
   router& use(middleware what);

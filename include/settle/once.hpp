@@ -94,7 +94,8 @@ once_result once(database& db, const request_identity& who, const once_work& wor
 once_result once(transaction& tx, const request_identity& who, const once_work& work,
                  const once_options& options = {});
 
-// Removes records whose time is over, the oldest first; how many those were.
+// Removes records whose time is over, those of claims (settle/claims.hpp) too, the oldest first, at most so
+// many of each kind; how many those were.
 std::int64_t forget_expired_keys(database& db, std::int64_t at_most = 1000);
 
 }  // namespace settle::inline v0

@@ -1,6 +1,8 @@
 // What a router knows: paths, and for each path its methods.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,10 +13,17 @@
 
 namespace settle::inline v0::http {
 
+// What routes that are answered together have in common.
+struct batch {
+  batch_handler what;
+  std::size_t size_max = 1;
+};
+
 struct route {
   std::string method;
   handler what;
   route_options options;
+  std::shared_ptr<const batch> together = {};
 };
 
 struct segment {
@@ -47,6 +56,7 @@ class router::table {
   route& add(std::string_view method, std::string_view pattern);
   void use(middleware what) { around_.push_back(std::move(what)); }
   handler wrapped(handler what) const;
+  bool has_middleware() const { return !around_.empty(); }
 
   std::size_t paths() const { return paths_.size(); }
 
@@ -71,5 +81,8 @@ response not_allowed(const path_routes& path);
 // Calls a handler; what it throws becomes an answer.
 response answer_of(const handler& what, const request& asked, const environment& env,
                    std::string_view pattern);
+// Likewise, for all of them; one for each.
+std::vector<response> answers_of(const batch_handler& what, std::span<const request* const> asked,
+                                 const environment& env, std::string_view pattern);
 
 }  // namespace settle::inline v0::http

@@ -1,5 +1,7 @@
 #include "http/workers.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace settle::inline v0::http {
@@ -19,8 +21,17 @@ workers::~workers() {
 bool workers::give(std::shared_ptr<job> what) {
   {
     const std::scoped_lock lock(mutex_);
-    if (waiting_.size() >= queue_max_) return false;
-    waiting_.push_back(std::move(what));
+    if (waiting_ >= queue_max_) return false;
+    ++waiting_;
+    const auto* together = what->to.found->together.get();
+    if (together == nullptr) {
+      turns_.emplace_back(std::move(what));
+    } else {
+      auto& line = lines_[together];
+      line.waiting.push_back(std::move(what));
+      if (std::exchange(line.is_served, true)) return true;
+      turns_.emplace_back(together);
+    }
   }
   arrived_.notify_one();
   return true;
@@ -33,14 +44,20 @@ std::vector<std::shared_ptr<job>> workers::take_answered() {
 
 void workers::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (arrived_.wait(lock, stop, [&] { return !waiting_.empty(); }) && !stop.stop_requested()) {
-    auto next = std::move(waiting_.front());
-    waiting_.pop_front();
+  while (arrived_.wait(lock, stop, [&] { return !turns_.empty(); }) && !stop.stop_requested()) {
+    const auto next = std::move(turns_.front());
+    turns_.pop_front();
+    auto all = take(next);
     lock.unlock();
-    run(*next);
+    run(all);
     lock.lock();
     const bool first = done_.empty();
-    done_.push_back(std::move(next));
+    std::ranges::move(all, std::back_inserter(done_));
+    if (const auto* const* together = std::get_if<const batch*>(&next)) {
+      auto& line = lines_[*together];
+      line.is_served = !line.waiting.empty();
+      if (line.is_served) turns_.push_back(next);
+    }
     if (!first) continue;
     lock.unlock();
     answered_();
@@ -48,11 +65,56 @@ void workers::work(const std::stop_token& stop) {
   }
 }
 
-void workers::run(job& what) const {
+workers::jobs workers::take(const turn& next) {
+  jobs all;
+  if (const auto* one = std::get_if<0>(&next)) {
+    all.push_back(*one);
+  } else {
+    const auto* together = std::get<const batch*>(next);
+    auto& waiting = lines_[together].waiting;
+    while (!waiting.empty() && all.size() < together->size_max) {
+      all.push_back(std::move(waiting.front()));
+      waiting.pop_front();
+    }
+  }
+  waiting_ -= all.size();
+  return all;
+}
+
+void workers::run(const jobs& all) const {
+  const auto& to = all.front()->to;
+  if (to.found->together) return run_together(all);
+  auto& one = *all.front();
+  if (!begin(one)) return;
+  one.answer = answer_of(to.found->what, one.asked, env_, to.path->pattern);
+  end(one);
+}
+
+void workers::run_together(const jobs& all) const {
+  std::vector<job*> begun;
+  std::vector<const request*> asked;
+  for (const auto& one : all) {
+    if (!begin(*one)) continue;
+    begun.push_back(one.get());
+    asked.push_back(&one->asked);
+  }
+  if (begun.empty()) return;
+  const auto& to = begun.front()->to;
+  auto answers = answers_of(to.found->together->what, asked, env_, to.path->pattern);
+  for (std::size_t n = 0; n < begun.size(); ++n) {
+    begun[n]->answer = std::move(answers[n]);
+    end(*begun[n]);
+  }
+}
+
+// False: nobody waits for it any more.
+bool workers::begin(job& what) const {
   auto expected = job::phase::waiting;
-  if (!what.at.compare_exchange_strong(expected, job::phase::running)) return;
-  what.answer = answer_of(what.to.found->what, what.asked, env_, what.to.path->pattern);
-  expected = job::phase::running;
+  return what.at.compare_exchange_strong(expected, job::phase::running);
+}
+
+void workers::end(job& what) const {
+  auto expected = job::phase::running;
   if (what.at.compare_exchange_strong(expected, job::phase::answered)) return;
   env_.log->write(log_level::warning, "http_answer_dropped",
                   {{"route", what.to.path->pattern},

@@ -5,10 +5,12 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "http/routes.hpp"
@@ -35,6 +37,13 @@ struct job {
   }
 };
 
+// Requests that wait to be answered together. One worker at a time serves a line, so that the next batch is
+// all that has come meanwhile.
+struct batch_line {
+  std::deque<std::shared_ptr<job>> waiting;
+  bool is_served = false;
+};
+
 class workers {
  public:
   // `answered` is called by a worker when take_answered() has something again.
@@ -51,16 +60,25 @@ class workers {
   std::vector<std::shared_ptr<job>> take_answered();
 
  private:
+  using jobs = std::vector<std::shared_ptr<job>>;
+  using turn = std::variant<std::shared_ptr<job>, const batch*>;
+
   void work(const std::stop_token& stop);
-  void run(job& what) const;
+  jobs take(const turn& next);
+  void run(const jobs& all) const;
+  void run_together(const jobs& all) const;
+  bool begin(job& what) const;
+  void end(job& what) const;
 
   std::size_t queue_max_;
   environment env_;
   std::function<void()> answered_;
   std::mutex mutex_;
   std::condition_variable_any arrived_;
-  std::deque<std::shared_ptr<job>> waiting_;
-  std::vector<std::shared_ptr<job>> done_;
+  std::deque<turn> turns_;
+  std::map<const batch*, batch_line> lines_;
+  std::size_t waiting_ = 0;  // in all of them
+  jobs done_;
   std::vector<std::jthread> threads_;
 };
 

@@ -5,10 +5,14 @@
 #include "base/json.hpp"
 #include "base/parts.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "settle/error.hpp"
+#include "settle/event.hpp"
 
 namespace settle::keys {
 namespace {
+
+constexpr std::size_t key_bytes_max = 255;
 
 std::string digest(std::string_view of) {
   const auto bytes = sha256(of);
@@ -39,6 +43,25 @@ std::vector<std::pair<std::string, std::string>> headers_from(const std::string&
 
 }  // namespace
 
+void check_identity(const request_identity& who) {
+  if (who.key.empty() || who.key.size() > key_bytes_max)
+    throw error(errc::invalid_argument, "an idempotency key has 1 to " + std::to_string(key_bytes_max) +
+                                            " bytes; this one has " + std::to_string(who.key.size()));
+  check_name(who.service, {"service of an idempotency key", event_limits::name_bytes_max});
+}
+
+void check_answer(const answer& of, std::size_t bytes_max, std::string_view limit) {
+  auto bytes = of.body.size();
+  for (const auto& [name, content] : of.headers) {
+    bytes += name.size() + content.size();
+    if (!is_utf8(name) || !is_utf8(content) || (name + content).find('\0') != std::string::npos)
+      throw error(errc::invalid_argument, "a header of a recorded answer is not UTF-8 text");
+  }
+  if (bytes > bytes_max)
+    throw error(errc::payload_too_large, "an answer of " + std::to_string(bytes) + " bytes; " +
+                                             std::string(limit) + " is " + std::to_string(bytes_max));
+}
+
 std::string identity_of(const request_identity& who) {
   std::string text;
   for (const auto part : {who.service, who.caller, who.key}) append_part(text, part);
@@ -54,28 +77,31 @@ std::int64_t lock_number(const std::string& identity) {
 
 std::string fingerprint_of(std::string_view given) { return given.empty() ? std::string() : digest(given); }
 
-void append_answer(parameters& row, const answer& of) {
+stored_form stored_of(const answer& of) {
   auto headers = headers_json(of);
   auto hash = hash_of(of.status, headers, of.body);
-  row.emplace_back(of.status);
-  row.emplace_back(std::move(headers));
+  return {of.status, std::move(headers), {}, std::move(hash)};
+}
+
+answer answer_from(const stored_form& of) {
+  if (of.hash != hash_of(of.status, of.headers, of.body))
+    throw error(errc::store_corrupt, "the recorded answer of an idempotency key does not have its own hash");
+  return {.status = static_cast<int>(of.status), .headers = headers_from(of.headers), .body = of.body};
+}
+
+void append_answer(parameters& row, const answer& of) {
+  auto stored = stored_of(of);
+  row.emplace_back(stored.status);
+  row.emplace_back(std::move(stored.headers));
   row.emplace_back(blob{of.body});
-  row.emplace_back(blob{std::move(hash)});
+  row.emplace_back(blob{std::move(stored.hash)});
 }
 
 std::optional<stored_answer> read_stored(const result& rows) {
   if (rows.empty() || rows[0][1].is_null()) return std::nullopt;
   const auto row = rows[0];
-  const auto status = row[3].integer();
-  if (row[6].bytes() != hash_of(status, row[4].text(), row[5].bytes()))
-    throw error(errc::store_corrupt, "the recorded answer of an idempotency key does not have its own hash");
-  stored_answer found;
-  found.run = row[1].text();
-  found.fingerprint = row[2].bytes();
-  found.what.status = static_cast<int>(status);
-  found.what.headers = headers_from(row[4].text());
-  found.what.body = row[5].bytes();
-  return found;
+  return stored_answer{row[1].text(), row[2].bytes(),
+                       answer_from({row[3].integer(), row[4].text(), row[5].bytes(), row[6].bytes()})};
 }
 
 }  // namespace settle::keys

@@ -9,6 +9,12 @@
 
 namespace settle::keys {
 
+// Throws invalid_argument or invalid_name.
+void check_identity(const request_identity& who);
+
+// An answer that can be recorded. Throws payload_too_large, which names the limit, or invalid_argument.
+void check_answer(const answer& of, std::size_t bytes_max, std::string_view limit);
+
 // The name of an identity: 32 bytes that tell nobody whose key it was.
 std::string identity_of(const request_identity& who);
 
@@ -24,7 +30,18 @@ struct stored_answer {
   answer what;
 };
 
-// status, headers, body and hash of an answer, as the last columns of a record.
+// An answer as it is stored.
+struct stored_form {
+  std::int64_t status = 0;
+  std::string headers;  // JSON array of [name, value]
+  std::string body;
+  std::string hash;  // of the three
+};
+stored_form stored_of(const answer& of);  // without its body
+// Throws store_corrupt if the hash is another one.
+answer answer_from(const stored_form& of);
+
+// status, headers, body and hash of an answer, as the last four columns of a record.
 void append_answer(parameters& row, const answer& of);
 // Of a row of open_key or read_key; nothing if it has no record. Throws store_corrupt if the hash is another
 // one.

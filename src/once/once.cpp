@@ -2,19 +2,16 @@
 
 #include <optional>
 
-#include "base/text.hpp"
 #include "once/in_flight.hpp"
 #include "once/key.hpp"
 #include "queries/once.hpp"
 #include "settle/error.hpp"
-#include "settle/event.hpp"
 #include "settle/metrics.hpp"
 #include "sql/undo_point.hpp"
 
 namespace settle::inline v0 {
 namespace {
 
-constexpr std::size_t key_bytes_max = 255;
 constexpr int runs_max = 5;  // of one call, each undone because another one was faster
 
 struct opened_key {
@@ -24,26 +21,14 @@ struct opened_key {
 };
 
 opened_key open(const environment& env, const request_identity& who, const once_options& options) {
-  if (who.key.empty() || who.key.size() > key_bytes_max)
-    throw error(errc::invalid_argument, "an idempotency key has 1 to " + std::to_string(key_bytes_max) +
-                                            " bytes; this one has " + std::to_string(who.key.size()));
-  check_name(who.service, {"service of an idempotency key", event_limits::name_bytes_max});
+  keys::check_identity(who);
   if (options.keep <= duration::zero())
     throw error(errc::invalid_argument, "once_options.keep must be positive");
   return {keys::identity_of(who), keys::fingerprint_of(options.fingerprint), env.ids->next().text()};
 }
 
 void check(const answer& of, const once_options& options) {
-  auto bytes = of.body.size();
-  for (const auto& [name, content] : of.headers) {
-    bytes += name.size() + content.size();
-    if (!is_utf8(name) || !is_utf8(content) || (name + content).find('\0') != std::string::npos)
-      throw error(errc::invalid_argument, "a header of a recorded answer is not UTF-8 text");
-  }
-  if (bytes > options.answer_bytes_max)
-    throw error(errc::payload_too_large, "an answer of " + std::to_string(bytes) +
-                                             " bytes; once_options.answer_bytes_max is " +
-                                             std::to_string(options.answer_bytes_max));
+  keys::check_answer(of, options.answer_bytes_max, "once_options.answer_bytes_max");
 }
 
 statement record_of(const environment& env, const request_identity& who, const opened_key& key,
@@ -206,7 +191,9 @@ once_result once(transaction& tx, const request_identity& who, const once_work& 
 
 std::int64_t forget_expired_keys(database& db, std::int64_t at_most) {
   auto tx = db.begin();
-  const auto gone = tx.execute(queries::once::forget_expired, {db.env().now(), at_most}).affected();
+  const auto now = db.env().now();
+  const auto gone = tx.execute(queries::once::forget_expired, {now, at_most}).affected() +
+                    tx.execute(queries::once::forget_expired_claims, {now, at_most}).affected();
   tx.commit("once.forget");
   return gone;
 }

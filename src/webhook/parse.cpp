@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/encoding.hpp"
 #include "webhook/crypto.hpp"
-#include "webhook/encoding.hpp"
 
 namespace settle::hooks {
 namespace {

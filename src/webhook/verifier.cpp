@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/encoding.hpp"
 #include "settle/error.hpp"
 #include "settle/webhook_signature.hpp"
 #include "webhook/crypto.hpp"
-#include "webhook/encoding.hpp"
 #include "webhook/parse.hpp"
 
 namespace settle::inline v0::webhook {
@@ -79,7 +79,7 @@ class verifier::engine {
     if (key.starts_with("whsk_"))
       refuse_option("a key is the provider's private one (whsk_); it wants whpk_");
     if (!is_public && !key.starts_with("whsec_")) refuse_option("a key begins neither with whsec_ nor whpk_");
-    auto decoded = hooks::from_base64(std::string_view(key).substr(is_public ? 5 : 6));
+    auto decoded = from_base64(std::string_view(key).substr(is_public ? 5 : 6));
     if (!decoded || decoded->empty()) refuse_option("a key is not base64");
     if (is_public && decoded->size() != hooks::ed25519_key_bytes)
       refuse_option("a whpk_ key is not 32 bytes long");

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <string>
 
+#include "base/encoding.hpp"
 #include "settle/testing.hpp"
 #include "settle/webhook_signature.hpp"
 #include "support/expect_error.hpp"
 #include "support/webhook_signer.hpp"
 #include "webhook/crypto.hpp"
-#include "webhook/encoding.hpp"
 
 namespace settle::webhook {
 
@@ -19,8 +19,6 @@ void PrintTo(refusal of, std::ostream* out) { *out << to_string(of); }
 namespace {
 
 using namespace std::chrono_literals;
-using hooks::from_base64;
-using hooks::from_hex;
 
 const timestamp now{1'614'265'330s};
 const std::string body = R"({"test": 2432232314})";

@@ -1,8 +1,8 @@
-#include "webhook/encoding.hpp"
+#include "base/encoding.hpp"
 
 #include <cstdint>
 
-namespace settle::hooks {
+namespace settle::inline v0 {
 namespace {
 
 int hex_digit(char c) {
@@ -22,6 +22,33 @@ int base64_digit(char c) {
 }
 
 }  // namespace
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const char one : bytes) {
+    const auto byte = static_cast<std::uint8_t>(one);
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  return text;
+}
+
+std::string to_base64(std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (const char one : bytes) {
+    group = group << 8U | static_cast<std::uint8_t>(one);
+    for (bits += 8; bits >= 6; bits -= 6) text += digits[(group >> (bits - 6)) & 63U];
+  }
+  if (bits > 0) text += digits[(group << (6 - bits)) & 63U];
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
+}
 
 std::optional<std::string> from_hex(std::string_view text) {
   if (text.size() % 2 != 0) return std::nullopt;
@@ -58,4 +85,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return out;
 }
 
-}  // namespace settle::hooks
+}  // namespace settle::inline v0

@@ -1,0 +1,64 @@
+#include "daemon/api/fields.hpp"
+
+#include <algorithm>
+
+#include "base/nearest_name.hpp"
+
+namespace settle::daemon {
+
+const boost::json::value* fields::find(std::string_view name) {
+  asked_.emplace_back(name);
+  return from_.if_contains(boost::json::string_view(name.data(), name.size()));
+}
+
+bool fields::has(std::string_view name) const {
+  return from_.contains(boost::json::string_view(name.data(), name.size()));
+}
+
+void fields::refuse(std::string_view name, std::string_view why) const {
+  throw bad_field(path_ + std::string(name), why);
+}
+
+std::string_view fields::text(std::string_view name) {
+  const auto* found = find(name);
+  if (found == nullptr) refuse(name, "is missing");
+  if (!found->is_string()) refuse(name, "is a text");
+  return {found->get_string().data(), found->get_string().size()};
+}
+
+std::string_view fields::text_or(std::string_view name, std::string_view otherwise) {
+  if (has(name)) return text(name);
+  asked_.emplace_back(name);
+  return otherwise;
+}
+
+std::int64_t fields::integer_or(std::string_view name, std::int64_t otherwise) {
+  const auto* found = find(name);
+  if (found == nullptr) return otherwise;
+  if (!found->is_int64()) refuse(name, "is a whole number");
+  return found->get_int64();
+}
+
+const boost::json::object& fields::object(std::string_view name) {
+  const auto* found = find(name);
+  if (found == nullptr) refuse(name, "is missing");
+  if (!found->is_object()) refuse(name, "is an object");
+  return found->get_object();
+}
+
+boost::json::array fields::array_or_none(std::string_view name) {
+  const auto* found = find(name);
+  if (found == nullptr) return {};
+  if (!found->is_array()) refuse(name, "is a list");
+  return found->get_array();
+}
+
+void fields::expect_no_others() const {
+  for (const auto& member : from_) {
+    const std::string name(member.key());
+    if (std::ranges::find(asked_, name) == asked_.end())
+      refuse(name, "is not known here; did you mean " + path_ + nearest_name(name, asked_) + "?");
+  }
+}
+
+}  // namespace settle::daemon

@@ -1,0 +1,251 @@
+#include "daemon/api/keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <optional>
+
+#include "base/encoding.hpp"
+#include "base/text.hpp"
+#include "daemon/api/fields.hpp"
+#include "once/claim_calls.hpp"
+#include "settle/adapter/boost_json_http.hpp"
+#include "settle/error.hpp"
+
+namespace settle::daemon {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t batch_max = 256;
+// An answer in base64, and what is around it.
+constexpr std::size_t body_bytes_max = claims::answer_bytes_max / 3 * 4 + std::size_t{64} * 1024;
+
+request_identity identity_of(fields& from) {
+  return {from.text("service"), from.text_or("caller", ""), from.text("key")};
+}
+
+uuid token_of(std::string_view text) {
+  const auto read = uuid::parse(text);
+  if (!read) throw bad_field("token", "is the token of a claim, a UUID");
+  return *read;
+}
+
+duration milliseconds_of(fields& from, std::string_view name, duration otherwise) {
+  const auto given = from.integer_or(name, otherwise / std::chrono::milliseconds(1));
+  // Bounds are checked with the call; here only what would overflow.
+  if (given < 0 || given > std::chrono::milliseconds(std::chrono::days(1000)).count())
+    throw bad_field(name, "is a number of milliseconds");
+  return std::chrono::milliseconds(given);
+}
+
+when_unknown policy_of(std::string_view text) {
+  if (text == "hold") return when_unknown::hold;
+  if (text == "ask") return when_unknown::ask;
+  if (text == "reissue") return when_unknown::reissue;
+  throw bad_field("on_unknown", "is hold, ask or reissue");
+}
+
+claim_call read_claim(fields& from) {
+  claim_request made{.who = identity_of(from), .fingerprint = from.text_or("fingerprint", "")};
+  made.lease = milliseconds_of(from, "lease_ms", made.lease);
+  made.keep = milliseconds_of(from, "keep_ms", made.keep);
+  made.on_unknown = policy_of(from.text_or("on_unknown", "hold"));
+  if (const auto token = from.text_or("token", ""); !token.empty()) made.run = token_of(token);
+  return made;
+}
+
+std::string body_of(fields& from) {
+  const auto encoded = from.text_or("body_base64", "");
+  if (encoded.empty()) return std::string(from.text_or("body", ""));
+  if (from.has("body")) throw bad_field("body_base64", "and body exclude each other");
+  auto decoded = from_base64(encoded);
+  if (!decoded) throw bad_field("body_base64", "is not base64");
+  return std::move(*decoded);
+}
+
+answer read_answer(const json::object& given) {
+  fields from(given, "answer.");
+  answer made{.status = static_cast<int>(from.integer_or("status", 200)), .body = body_of(from)};
+  if (made.status < 100 || made.status > 599) throw bad_field("answer.status", "is a status of HTTP");
+  for (const auto& one : from.array_or_none("headers")) {
+    const auto* pair = one.if_array();
+    if (pair == nullptr || pair->size() != 2 || !pair->at(0).is_string() || !pair->at(1).is_string())
+      throw bad_field("answer.headers", "is a list of [name, value]");
+    made.headers.emplace_back(std::string(pair->at(0).as_string()), std::string(pair->at(1).as_string()));
+  }
+  from.expect_no_others();
+  return made;
+}
+
+claim_call read_completion(fields& from) {
+  return claim_completion{identity_of(from), token_of(from.text("token")), read_answer(from.object("answer")),
+                          milliseconds_of(from, "keep_ms", std::chrono::hours(24))};
+}
+
+claim_call read_renewal(fields& from) {
+  return claim_renewal{identity_of(from), token_of(from.text("token")),
+                       milliseconds_of(from, "lease_ms", std::chrono::seconds(30))};
+}
+
+claim_call read_release(fields& from) {
+  return claim_release{identity_of(from), token_of(from.text("token"))};
+}
+
+struct operation {
+  std::string_view path;
+  claim_call (*read)(fields&);
+  std::string_view done;  // what it is called when it is done
+};
+constexpr std::array operations = {operation{"/v1/keys/claim", read_claim, "claimed"},
+                                   operation{"/v1/keys/complete", read_completion, "completed"},
+                                   operation{"/v1/keys/renew", read_renewal, "renewed"},
+                                   operation{"/v1/keys/release", read_release, "released"}};
+
+const operation& operation_of(const http::request& asked) {
+  return *std::ranges::find(operations, std::string_view(asked.path), &operation::path);
+}
+
+json::object shown(const answer& of) {
+  json::array headers;
+  for (const auto& [name, content] : of.headers) headers.push_back(json::array{name, content});
+  json::object made{{"status", of.status}, {"headers", std::move(headers)}};
+  if (is_utf8(of.body))
+    made["body"] = of.body;
+  else
+    made["body_base64"] = to_base64(of.body);
+  return made;
+}
+
+http::response come_again(http::response with) {
+  with.headers.set("Retry-After", "1");
+  return with;
+}
+
+http::response told(const claim_result& of) {
+  switch (of.outcome) {
+    case claim_outcome::claimed:
+    case claim_outcome::ask:
+      return http::json(200, json::object{{"outcome", json::string(to_string(of.outcome))},
+                                          {"token", of.token.run.text()},
+                                          {"epoch", of.token.epoch},
+                                          {"lease_ms", of.lease / std::chrono::milliseconds(1)}});
+    case claim_outcome::completed:
+      return http::json(200, json::object{{"outcome", "completed"}, {"answer", shown(of.what)}});
+    case claim_outcome::in_flight:
+      return come_again(
+          http::problem(409, "idempotency_in_flight",
+                        "the first request with this key is still at work; come again with it"));
+    case claim_outcome::mismatch:
+      return http::problem(422, "idempotency_key_reused",
+                           "this key was used for another request; a new action needs a new key");
+    case claim_outcome::unknown:
+      break;
+  }
+  return http::problem(
+      409, "idempotency_outcome_unknown",
+      "whoever claimed this key was not heard of again, and nobody knows whether the work was done; "
+      "`settle keys unknown` lists such claims, and `settle keys resolve` decides them");
+}
+
+http::response told(const operation& what, claim_ended of) {
+  if (of == claim_ended::done) return http::json(200, json::object{{"outcome", json::string(what.done)}});
+  return http::problem(
+      409, "claim_lost",
+      "this token holds the key no longer: its claim was taken over, or is over; nothing was changed");
+}
+
+http::response told(const operation& what, const claim_answer& of) {
+  if (const auto* result = std::get_if<claim_result>(&of)) return told(*result);
+  return told(what, std::get<claim_ended>(of));
+}
+
+// What the sender can mend.
+http::response refusal_of(const error& why) {
+  const int status = why.code() == errc::payload_too_large ? 413 : 400;
+  return http::problem(status, to_string(why.code()), why.what());
+}
+
+// Requests of one batch: those that make sense become calls, the others are answered.
+class asked_together {
+ public:
+  explicit asked_together(std::span<const http::request* const> asked)
+      : asked_(asked), answers_(asked.size()) {
+    documents_.reserve(asked.size());
+    for (std::size_t n = 0; n < asked.size(); ++n) read(n);
+  }
+
+  std::vector<http::response> run(claims& store) {
+    try {
+      run(store, calls_, numbers_);
+    } catch (const error& e) {
+      if (e.retryable()) throw;
+      run_one_by_one(store);
+    }
+    std::vector<http::response> all;
+    for (auto& one : answers_) all.push_back(std::move(*one));
+    return all;
+  }
+
+ private:
+  // The call points into the document, which stays.
+  void read(std::size_t n) try {
+    auto parsed = http::parse_json(*asked_[n], {.bytes_max = body_bytes_max});
+    if (!parsed) {
+      answers_[n] = parsed.refused();
+      return;
+    }
+    const auto* object = documents_.emplace_back(*parsed).if_object();
+    if (object == nullptr) throw bad_field("the body", "is a JSON object");
+    fields from(*object);
+    auto call = operation_of(*asked_[n]).read(from);
+    from.expect_no_others();
+    keys::check(call);
+    calls_.push_back(std::move(call));
+    numbers_.push_back(n);
+  } catch (const bad_field& e) {
+    answers_[n] = http::problem(400, "request_invalid", e.what());
+  } catch (const error& e) {
+    answers_[n] = refusal_of(e);
+  }
+
+  void run(claims& store, std::span<const claim_call> calls, std::span<const std::size_t> numbers) {
+    const auto found = store.run(calls);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      answers_[numbers[i]] = told(operation_of(*asked_[numbers[i]]), found[i]);
+  }
+
+  // One that cannot be served, because its record is damaged, must not stand in the way of others.
+  void run_one_by_one(claims& store) {
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      try {
+        run(store, {&calls_[i], 1}, {&numbers_[i], 1});
+      } catch (const error& e) {
+        if (e.retryable()) throw;
+        store.env().log->write(log_level::error, "key_failed", {{"error", e.what()}});
+        answers_[numbers_[i]] =
+            http::problem(500, to_string(e.code()), "this key cannot be served; the log says why");
+      }
+    }
+  }
+
+  std::span<const http::request* const> asked_;
+  std::vector<json::value> documents_;
+  std::vector<claim_call> calls_;
+  std::vector<std::size_t> numbers_;  // of the requests that the calls are for
+  std::vector<std::optional<http::response>> answers_;
+};
+
+}  // namespace
+
+void add_key_routes(http::router& to, std::function<claims&()> store) {
+  to.post_batched({operations[0].path, operations[1].path, operations[2].path, operations[3].path},
+                  [store = std::move(store)](std::span<const http::request* const> asked) {
+                    return asked_together(asked).run(store());
+                  },
+                  batch_max, {.body_bytes_max = body_bytes_max});
+}
+
+}  // namespace settle::daemon

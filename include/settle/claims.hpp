@@ -1,0 +1,166 @@
+// Idempotency keys for work outside of the database: a claim with a lease, and a record of the answer.
+//
+//   auto keys = settle::open_claims(*db);                       // or in Redis: settle::open_claims(*redis)
+//   const auto got = keys->claim({.who = {"shop", user_id, idempotency_key}, .fingerprint = request_text});
+//   switch (got.outcome) {
+//     case settle::claim_outcome::claimed:    // ours: do it, then
+//       keys->complete(who, got.token, {.status = 201, .body = order_json});
+//     case settle::claim_outcome::completed:  // done before: got.what is the recorded answer
+//     case settle::claim_outcome::in_flight:  // somebody is at it: come again (HTTP 409)
+//     case settle::claim_outcome::mismatch:   // this key was used for another request (HTTP 422)
+//     case settle::claim_outcome::unknown:    // whoever had it was not heard of again; see when_unknown
+//     case settle::claim_outcome::ask:        // likewise, and it is ours to find out
+//   }
+//
+// Where the work is a transaction of the same database, use settle::once instead: there a crash undoes both,
+// and nothing is ever unknown.
+//
+// What is promised. Of all claims of one identity at most one is held at a time, and after a complete() every
+// later one gets its answer. A lease that has expired does not make the key free: whether the work was done
+// is unknown, and is resolved as the claim says. Complete, renew and release name the token; one that was
+// superseded changes nothing (`lost`). Every call may be repeated if its answer was lost: name the run
+// yourself then.
+//
+// What it costs. Calls that come while others are at the store go there together, in one transaction.
+//
+// In Redis a crash of the server may forget its last second (appendfsync everysec): a key that was claimed in
+// it is free again, and its work may run twice. Where that matters, keep them in a database.
+//
+// Threads: any number. Errors: settle::error. Retryable ones decided nothing for the caller; repeat the call
+// with the same run.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "settle/database.hpp"
+#include "settle/ids.hpp"
+#include "settle/once.hpp"
+#include "settle/redis.hpp"
+
+#pragma GCC visibility push(default)
+namespace settle::inline v0 {
+
+// What a new claim does when the lease of the former one has expired and nobody knows how far it came.
+enum class when_unknown {
+  hold,     // nothing: `unknown`, until its owner completes it after all or an operator decides
+  ask,      // takes it over as `ask`: find out what happened, then complete or release it; do not do it
+  reissue,  // takes it over as `claimed`: only where whoever does the work deduplicates by the same key
+};
+
+// Names one holding of a key. The epoch grows with every holding: pass it on where something can refuse a
+// lower one than it has seen.
+struct claim_token {
+  uuid run = {};
+  std::int64_t epoch = 0;
+  friend bool operator==(const claim_token&, const claim_token&) = default;
+};
+
+struct claim_request {
+  request_identity who;
+  // What has to be the same when the key comes again, in any form: it is stored as a hash. Empty: nothing.
+  std::string_view fingerprint = {};
+  // How long the owner may be silent before the outcome counts as unknown; renew() begins it anew.
+  // 1 ms to 24 h. Longer than the work usually takes.
+  duration lease = std::chrono::seconds(30);
+  // How long the recorded answer is kept at least. 1 s to 366 days. Claims without an answer stay.
+  duration keep = std::chrono::hours(24);
+  when_unknown on_unknown = when_unknown::hold;
+  // Names this claim, so that it can be repeated after an error. Nothing: one is drawn.
+  std::optional<uuid> run = std::nullopt;
+};
+
+enum class claim_outcome { claimed, ask, completed, in_flight, mismatch, unknown };
+std::string_view to_string(claim_outcome of);
+
+struct claim_result {
+  claim_outcome outcome = claim_outcome::claimed;
+  claim_token token = {};  // of claimed and ask: ours
+  duration lease = {};     // of claimed and ask: how long it holds; of in_flight: how long it still does
+  answer what = {};        // of completed
+};
+
+enum class claim_ended {
+  done,
+  lost,  // the token holds nothing any more: taken over, or over; nothing was changed
+};
+
+// One call as data, for those who have several at once.
+struct claim_completion {
+  request_identity who;
+  uuid run;
+  answer what;
+  duration keep = std::chrono::hours(24);
+};
+struct claim_renewal {
+  request_identity who;
+  uuid run;
+  duration lease = std::chrono::seconds(30);
+};
+struct claim_release {
+  request_identity who;
+  uuid run;
+};
+using claim_call = std::variant<claim_request, claim_completion, claim_renewal, claim_release>;
+using claim_answer = std::variant<claim_result, claim_ended>;
+
+// A claim whose lease has expired, for operators.
+struct unknown_claim {
+  std::string service;
+  std::string identity;  // hexadecimal; tells nobody whose key it was
+  claim_token token;
+  timestamp claimed_at;
+  timestamp lease_until;
+};
+
+class claims {
+ public:
+  virtual ~claims() = default;
+
+  claim_result claim(const claim_request& what);
+  // Records the answer of the work; a repeated call finds it done. Also after the lease, as long as nobody
+  // has taken the claim over. Throws payload_too_large beyond answer_bytes_max.
+  claim_ended complete(const request_identity& who, const claim_token& token, answer what,
+                       duration keep = std::chrono::hours(24));
+  claim_ended renew(const request_identity& who, const claim_token& token, duration lease);
+  // The work was certainly not done: the key is free again. A repeated call finds it done.
+  claim_ended release(const request_identity& who, const claim_token& token);
+
+  // All of them in one transaction or one script, with an answer for each. Throws for all or none of them.
+  virtual std::vector<claim_answer> run(std::span<const claim_call> calls) = 0;
+
+  virtual const environment& env() const = 0;
+
+  static constexpr std::size_t answer_bytes_max = std::size_t{1} << 20U;
+
+ protected:
+  // Together with those of other threads.
+  virtual claim_answer run_with_others(claim_call call) = 0;
+};
+
+// In a database that migrate() has seen. It must outlive this object.
+std::unique_ptr<claims> open_claims(database& db);
+
+struct redis_claims_options {
+  // What keys begin with: <prefix>:<service>:<hash of caller>:<hash of key>.
+  std::string key_prefix = "idempotency";
+};
+std::unique_ptr<claims> open_claims(redis::client& in, const redis_claims_options& options = {});
+
+// Claims in a database whose outcome is unknown, the oldest first.
+std::vector<unknown_claim> unknown_claims(database& db, std::int64_t at_most = 100);
+
+// What an operator decides about one of them: with an answer it is completed, without one the key is free
+// again. `lost`: it was completed, taken over or decided meanwhile.
+claim_ended resolve_claim(database& db, const unknown_claim& which, const std::optional<answer>& what);
+
+}  // namespace settle::inline v0
+
+#pragma GCC visibility pop

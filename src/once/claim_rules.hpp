@@ -1,0 +1,74 @@
+// The decisions about a key that is claimed, completed or left behind. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "once/key.hpp"
+#include "settle/claims.hpp"
+
+namespace settle::keys {
+
+// A claim with what is stored of its identity.
+struct opened_claim {
+  std::string identity;     // 32 bytes
+  std::string fingerprint;  // a hash, or empty
+  std::string run;
+};
+
+// What a store knows about an identity.
+struct known_claim {
+  std::string run;
+  std::int64_t epoch = 0;
+  std::string fingerprint;
+  duration left{};                            // of its lease, by the clock that decides
+  std::optional<answer> what = std::nullopt;  // none: it is not completed
+};
+
+enum class verdict { ours, completed, mismatch, in_flight, unknown, take_over };
+
+// A request that differs is told so whatever became of the first one. The same run is the same call, repeated
+// because its answer was lost.
+inline verdict judge(const known_claim& known, const opened_claim& asked, when_unknown policy) {
+  if (!same_request(known.fingerprint, asked.fingerprint)) return verdict::mismatch;
+  if (known.what) return verdict::completed;
+  if (known.run == asked.run) return verdict::ours;
+  if (known.left > duration::zero()) return verdict::in_flight;
+  return policy == when_unknown::hold ? verdict::unknown : verdict::take_over;
+}
+
+inline claim_outcome outcome_of_take_over(when_unknown policy) {
+  return policy == when_unknown::ask ? claim_outcome::ask : claim_outcome::claimed;
+}
+
+// The clock in microseconds, or one more than before where the clock is behind: so epochs also grow over a
+// release, which leaves no row.
+inline std::int64_t next_epoch(timestamp now, std::int64_t last = 0) {
+  return std::max<std::int64_t>(now.time_since_epoch().count(), last + 1);
+}
+
+// Full hours, rounded up.
+inline timestamp expiry(timestamp now, duration keep) {
+  return std::chrono::ceil<std::chrono::hours>(now + keep);
+}
+
+// What the caller of a claim is told about one that is there already, unless it takes it over.
+inline claim_result told(const known_claim& known, verdict of, const claim_request& asked) {
+  switch (of) {
+    case verdict::ours:
+      return {claim_outcome::claimed, {uuid::parse(known.run).value(), known.epoch}, asked.lease, {}};
+    case verdict::completed:
+      return {claim_outcome::completed, {}, {}, *known.what};
+    case verdict::mismatch:
+      return {claim_outcome::mismatch, {}, {}, {}};
+    case verdict::in_flight:
+      return {claim_outcome::in_flight, {}, known.left, {}};
+    case verdict::unknown:
+    case verdict::take_over:
+      break;
+  }
+  return {claim_outcome::unknown, {}, {}, {}};
+}
+
+}  // namespace settle::keys

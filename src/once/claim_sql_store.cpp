@@ -1,0 +1,245 @@
+// Claims as rows of a database. One transaction serves all calls of a batch: statements that change something
+// go first, in one round trip; what they did not find is looked at in a second one, and judged.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "base/encoding.hpp"
+#include "once/claim_calls.hpp"
+#include "once/claim_rules.hpp"
+#include "queries/once.hpp"
+#include "settle/error.hpp"
+
+namespace settle::keys {
+namespace {
+
+constexpr int commits_max = 3;  // of one batch, each but the last with an unknown outcome
+constexpr int looks_max = 5;    // for a key that is claimed, released or taken over all the time
+
+// Null where the server's clock decides.
+value clock_of(const database& db) {
+  return db.speaks() == dialect::sqlite ? value(db.env().now()) : value();
+}
+
+std::optional<known_claim> read_known(const result& rows) {
+  if (rows.empty()) return std::nullopt;
+  const auto row = rows[0];
+  known_claim known{row[1].text(), row[0].integer(), row[2].bytes(), duration(row[7].integer())};
+  if (!row[3].is_null()) known.what = read_stored(rows)->what;
+  return known;
+}
+
+// The calls of a batch, on their way through one transaction.
+class batch {
+ public:
+  batch(database& db, std::span<const claim_call> calls) : db_(db), calls_(calls), opened_(calls.size()) {
+    for (std::size_t n = 0; n < calls.size(); ++n) {
+      opened_[n].identity = identity_of(who_of(calls[n]));
+      opened_[n].run = std::visit([this](const auto& one) { return run_of(one); }, calls[n]);
+      if (const auto* claim = std::get_if<claim_request>(&calls[n]))
+        opened_[n].fingerprint = fingerprint_of(claim->fingerprint);
+    }
+  }
+
+  // May be repeated: every call has its own run, and finds what an earlier pass has done.
+  std::vector<claim_answer> pass() {
+    answers_.assign(calls_.size(), std::nullopt);
+    now_ = db_.env().now();
+    auto tx = db_.begin();
+    auto open = all_in_order();
+    for (int looks = 0; !open.empty(); ++looks) {
+      if (looks == looks_max)
+        throw error(errc::store_busy, "an idempotency key changes hands faster than it can be asked for");
+      open = judge_all(tx, change_all(tx, open));
+    }
+    tx.commit("claims.commit");
+    std::vector<claim_answer> all;
+    all.reserve(answers_.size());
+    for (auto& one : answers_) all.push_back(std::move(*one));
+    return all;
+  }
+
+ private:
+  using numbers = std::vector<std::size_t>;
+
+  std::string run_of(const claim_request& of) const { return of.run.value_or(db_.env().ids->next()).text(); }
+  std::string run_of(const auto& of) const { return of.run.text(); }
+
+  // Claims first, each kind by identity: two batches must not wait for each other. Who inserts waits only for
+  // those who insert, and those hold nothing yet that others change.
+  numbers all_in_order() const {
+    numbers all(calls_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::ranges::stable_sort(all, {}, [&](std::size_t n) {
+      return std::pair(calls_[n].index(), std::string_view(opened_[n].identity));
+    });
+    return all;
+  }
+
+  parameters row_of(std::size_t n, const claim_request& of) const {
+    return {blob{opened_[n].identity},    of.who.service,   opened_[n].run,        next_epoch(now_),
+            blob{opened_[n].fingerprint}, of.lease.count(), expiry(now_, of.keep), clock_of(db_)};
+  }
+  parameters row_of(std::size_t n, const claim_completion& of) const {
+    parameters row{blob{opened_[n].identity}, opened_[n].run, expiry(now_, of.keep)};
+    append_answer(row, of.what);
+    return row;
+  }
+  parameters row_of(std::size_t n, const claim_renewal& of) const {
+    return {blob{opened_[n].identity}, opened_[n].run, of.lease.count(), clock_of(db_)};
+  }
+  parameters row_of(std::size_t n, const claim_release&) const {
+    return {blob{opened_[n].identity}, opened_[n].run};
+  }
+
+  // Gives those that have changed nothing.
+  numbers change_all(transaction& tx, const numbers& open) {
+    static constexpr std::array queries = {queries::once::claim_key, queries::once::complete_claim,
+                                           queries::once::renew_claim, queries::once::release_claim};
+    std::array<std::vector<parameters>, queries.size()> rows;
+    for (const auto n : open)
+      rows[calls_[n].index()].push_back(
+          std::visit([&](const auto& one) { return row_of(n, one); }, calls_[n]));
+    std::vector<repeated> statements;
+    for (std::size_t kind = 0; kind < rows.size(); ++kind)
+      if (!rows[kind].empty()) statements.push_back({queries[kind], rows[kind]});
+    const auto results = tx.execute_all(statements);
+    numbers unchanged;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (results[i].affected() == 0)
+        unchanged.push_back(open[i]);
+      else
+        answers_[open[i]] = answer_of_change(open[i]);
+    }
+    return unchanged;
+  }
+
+  claim_answer answer_of_change(std::size_t n) const {
+    const auto* claim = std::get_if<claim_request>(&calls_[n]);
+    if (claim == nullptr) return claim_ended::done;
+    return held(n, claim_outcome::claimed, next_epoch(now_));
+  }
+
+  claim_result held(std::size_t n, claim_outcome as, std::int64_t epoch) const {
+    return {as, {uuid::parse(opened_[n].run).value(), epoch}, std::get<claim_request>(calls_[n]).lease, {}};
+  }
+
+  // Gives those that have to be tried again: what stood in their way has gone meanwhile.
+  numbers judge_all(transaction& tx, const numbers& unchanged) {
+    if (unchanged.empty()) return {};
+    std::vector<parameters> rows;
+    for (const auto n : unchanged) rows.push_back({blob{opened_[n].identity}, clock_of(db_)});
+    std::vector<repeated> looks;
+    for (const auto& row : rows) looks.push_back({queries::once::read_claim, {&row, 1}});
+    const auto found = tx.execute_all(looks);
+    numbers again;
+    for (std::size_t i = 0; i < unchanged.size(); ++i) {
+      const auto n = unchanged[i];
+      const auto known = read_known(found[i]);
+      if (const auto* claim = std::get_if<claim_request>(&calls_[n]))
+        answers_[n] = known ? judge_claim(tx, n, *claim, *known) : std::nullopt;
+      else
+        answers_[n] = judge_end(n, known);
+      if (!answers_[n]) again.push_back(n);
+    }
+    return again;
+  }
+
+  std::optional<claim_answer> judge_claim(transaction& tx, std::size_t n, const claim_request& asked,
+                                          const known_claim& known) {
+    const auto verdict = judge(known, opened_[n], asked.on_unknown);
+    if (verdict != verdict::take_over) return told(known, verdict, asked);
+    const auto epoch = next_epoch(now_, known.epoch);
+    const auto taken = tx.execute(
+        queries::once::take_over_claim,
+        {blob{opened_[n].identity}, opened_[n].run, epoch, asked.lease.count(), clock_of(db_), known.epoch});
+    if (taken.affected() == 0) return std::nullopt;
+    return held(n, outcome_of_take_over(asked.on_unknown), epoch);
+  }
+
+  // A completion is there already if this call comes again; a release has left nothing.
+  claim_ended judge_end(std::size_t n, const std::optional<known_claim>& known) const {
+    if (std::holds_alternative<claim_release>(calls_[n]))
+      return known ? claim_ended::lost : claim_ended::done;
+    const bool completed_before = std::holds_alternative<claim_completion>(calls_[n]) && known &&
+                                  known->what && known->run == opened_[n].run;
+    return completed_before ? claim_ended::done : claim_ended::lost;
+  }
+
+  database& db_;
+  std::span<const claim_call> calls_;
+  std::vector<opened_claim> opened_;
+  std::vector<std::optional<claim_answer>> answers_;
+  timestamp now_{};
+};
+
+class sql_claims final : public batched_claims {
+ public:
+  explicit sql_claims(database& db) : db_(db) {}
+
+  const environment& env() const override { return db_.env(); }
+
+ private:
+  // A batch whose commit is in doubt is repeated: its inserts and conditional changes meet what it has left.
+  std::vector<claim_answer> run_checked(std::span<const claim_call> calls) override {
+    if (calls.empty()) return {};
+    batch all(db_, calls);
+    for (int commits = 1;; ++commits) {
+      try {
+        return all.pass();
+      } catch (const error& e) {
+        if (!e.outcome_unknown() || commits == commits_max) throw;
+      }
+    }
+  }
+
+  database& db_;
+};
+
+}  // namespace
+}  // namespace settle::keys
+
+namespace settle::inline v0 {
+
+std::unique_ptr<claims> open_claims(database& db) { return std::make_unique<keys::sql_claims>(db); }
+
+std::vector<unknown_claim> unknown_claims(database& db, std::int64_t at_most) {
+  const auto rows =
+      db.read().commit_with({queries::once::list_unknown_claims, {keys::clock_of(db), at_most}}, "");
+  std::vector<unknown_claim> all;
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    const auto row = rows[n];
+    all.push_back({row[1].text(),
+                   to_hex(row[0].bytes()),
+                   {uuid::parse(row[2].text()).value(), row[3].integer()},
+                   row[4].time(),
+                   row[5].time()});
+  }
+  return all;
+}
+
+// Taken over first, so that its owner, if it comes back, is fenced off; and only if it has not come back.
+claim_ended resolve_claim(database& db, const unknown_claim& which, const std::optional<answer>& what) {
+  if (what) keys::check_answer(*what, claims::answer_bytes_max, "claims::answer_bytes_max");
+  const auto bytes = from_hex(which.identity);
+  if (!bytes) throw error(errc::invalid_argument, "the identity of a claim is hexadecimal");
+  const blob identity{*bytes};
+  const auto run = db.env().ids->next().text();
+  const auto now = db.env().now();
+  auto tx = db.begin();
+  const auto taken = tx.execute(queries::once::take_over_claim,
+                                {identity, run, keys::next_epoch(now, which.token.epoch), duration(1).count(),
+                                 keys::clock_of(db), which.token.epoch});
+  if (taken.affected() == 0) return claim_ended::lost;
+  if (what) {
+    parameters row{identity, run, keys::expiry(now, std::chrono::hours(24))};
+    keys::append_answer(row, *what);
+    tx.execute(statement{queries::once::complete_claim, std::move(row)});
+  } else {
+    tx.execute(queries::once::release_claim, {identity, run});
+  }
+  tx.commit("claims.resolve");
+  return claim_ended::done;
+}
+
+}  // namespace settle::inline v0

@@ -1,0 +1,35 @@
+-- $8 is the clock of this process: on one machine there is one.
+-- name: claim_key
+insert into settle_idempotency_claims (identity, service, run, epoch, fingerprint, claimed_at, lease_until, expires_at)
+values ($1, $2, $3, $4, $5, $8, $8 + $6, $7)
+on conflict do nothing
+
+-- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did.
+-- name: complete_claim
+update settle_idempotency_claims
+set status = $4, headers = $5, body = $6, response_hash = $7, expires_at = $3
+where identity = $1 and run = $2 and status is null
+
+-- name: renew_claim
+update settle_idempotency_claims set lease_until = $4 + $3 where identity = $1 and run = $2 and status is null
+
+-- name: release_claim
+delete from settle_idempotency_claims where identity = $1 and run = $2 and status is null
+
+-- name: read_claim
+select epoch, run, fingerprint, status, headers, body, response_hash, lease_until - $2
+from settle_idempotency_claims where identity = $1
+
+-- Only from the one that was seen, and only while it is still silent.
+-- name: take_over_claim
+update settle_idempotency_claims set run = $2, epoch = $3, lease_until = $5 + $4
+where identity = $1 and epoch = $6 and status is null and lease_until <= $5
+
+-- name: list_unknown_claims
+select identity, service, run, epoch, claimed_at, lease_until from settle_idempotency_claims
+where status is null and lease_until <= $1 order by lease_until limit $2
+
+-- name: forget_expired_claims
+delete from settle_idempotency_claims where identity in (
+  select identity from settle_idempotency_claims where expires_at <= $1 and status is not null
+  order by expires_at limit $2)

@@ -1,0 +1,353 @@
+// What a claim on an idempotency key is, on every store.
+#include "settle/claims.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include "settle/error.hpp"
+#include "support/claims_world.hpp"
+#include "support/expect_error.hpp"
+
+namespace settle::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr request_identity click{"shop", "ann", "k-1"};
+const answer placed{
+    .status = 201, .headers = {{"Location", "/orders/7"}}, .body = std::string("{\"id\":7}\0", 9)};
+
+struct claimed_keys : ::testing::TestWithParam<claims_store> {
+  void SetUp() override {
+    if (const auto missing = claims_world::missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
+    world.emplace(GetParam());
+    one = world->open();
+    two = world->open();
+  }
+
+  claim_result claim(claims_process& by, const claim_request& what = {.who = click}) {
+    return by.keys->claim(what);
+  }
+  claim_outcome outcome(claims_process& by, const claim_request& what = {.who = click}) {
+    return claim(by, what).outcome;
+  }
+
+  std::optional<claims_world> world;
+  std::unique_ptr<claims_process> one, two;
+};
+
+// Proves I1, I2, I4
+TEST_P(claimed_keys, are_answered_from_their_record_once_they_are_completed) {
+  const auto mine = claim(*one);
+  ASSERT_EQ(mine.outcome, claim_outcome::claimed);
+  EXPECT_EQ(mine.lease, 30s);
+  EXPECT_EQ(one->keys->complete(click, mine.token, placed), claim_ended::done);
+  for (auto* who : {&one, &two}) {
+    const auto again = claim(**who);
+    EXPECT_EQ(again.outcome, claim_outcome::completed);
+    EXPECT_EQ(again.what, placed);
+  }
+  EXPECT_EQ(one->counters.value("settle_claims_total", {{"operation", "claim"}, {"outcome", "completed"}}),
+            1);
+  EXPECT_EQ(one->counters.value("settle_claims_total", {{"operation", "complete"}, {"outcome", "done"}}), 1);
+}
+
+// Proves I1
+TEST_P(claimed_keys, that_are_at_work_say_for_how_long) {
+  claim(*one, {.who = click, .lease = 10s});
+  const auto other = claim(*two);
+  EXPECT_EQ(other.outcome, claim_outcome::in_flight);
+  EXPECT_GT(other.lease, 5s);
+  EXPECT_LE(other.lease, 10s);
+}
+
+// Proves I6
+TEST_P(claimed_keys, that_come_with_another_request_are_told_so_whatever_became_of_the_first) {
+  const claim_request first{.who = click, .fingerprint = "POST /orders 1"};
+  const claim_request other{.who = click, .fingerprint = "POST /orders 2"};
+  const auto mine = claim(*one, first);
+  EXPECT_EQ(outcome(*two, other), claim_outcome::mismatch) << "while it is at work";
+  EXPECT_EQ(outcome(*two, first), claim_outcome::in_flight);
+  world->pass(1min);
+  EXPECT_EQ(outcome(*two, other), claim_outcome::mismatch) << "when nobody knows";
+  one->keys->complete(click, mine.token, placed);
+  EXPECT_EQ(outcome(*two, other), claim_outcome::mismatch) << "when it is completed";
+  EXPECT_EQ(outcome(*two, first), claim_outcome::completed);
+  EXPECT_EQ(outcome(*two), claim_outcome::completed) << "nothing has to be the same";
+}
+
+// Proves I3
+TEST_P(claimed_keys, of_two_callers_never_meet) {
+  const std::vector<request_identity> all = {
+      {"shop", "ann", "k"},  {"shop", "bob", "k"},   {"bank", "ann", "k"},   {"shop", "a", "nnk"},
+      {"shop", "annk", "k"}, {"shop", "ann:k", "k"}, {"shop", "ann", ":kk"}, {"shopann", "k", "k"},
+      {"shop", "", "k"},     {"shop:ann", "", "k"}};
+  for (const auto& who : all) EXPECT_EQ(outcome(*one, {.who = who}), claim_outcome::claimed) << who.caller;
+}
+
+// Proves I7
+TEST_P(claimed_keys, whose_owner_is_not_heard_of_are_unknown_and_never_free) {
+  const auto mine = claim(*one);
+  world->pass(31s);
+  EXPECT_EQ(outcome(*two), claim_outcome::unknown);
+  world->pass(24h * 400);
+  EXPECT_EQ(outcome(*two), claim_outcome::unknown) << "time alone never frees it";
+  EXPECT_EQ(one->keys->complete(click, mine.token, placed), claim_ended::done) << "its owner may still tell";
+  EXPECT_EQ(outcome(*two), claim_outcome::completed);
+}
+
+// Proves I7
+TEST_P(claimed_keys, of_unknown_outcome_are_asked_for_by_one_at_a_time) {
+  const auto first = claim(*one);
+  world->pass(31s);
+  const claim_request asking{.who = click, .on_unknown = when_unknown::ask};
+  const auto second = claim(*two, asking);
+  ASSERT_EQ(second.outcome, claim_outcome::ask);
+  EXPECT_GT(second.token.epoch, first.token.epoch);
+  EXPECT_EQ(outcome(*one, asking), claim_outcome::in_flight);
+  EXPECT_EQ(one->keys->complete(click, first.token, placed), claim_ended::lost) << "it was superseded";
+  EXPECT_EQ(one->keys->renew(click, first.token, 1min), claim_ended::lost);
+  EXPECT_EQ(one->keys->release(click, first.token), claim_ended::lost);
+  EXPECT_EQ(two->keys->complete(click, second.token, placed), claim_ended::done);
+  EXPECT_EQ(claim(*one).what, placed);
+}
+
+// Proves I7
+TEST_P(claimed_keys, are_reissued_only_where_the_claim_says_so) {
+  claim(*one);
+  world->pass(31s);
+  const auto again = claim(*two, {.who = click, .on_unknown = when_unknown::reissue});
+  EXPECT_EQ(again.outcome, claim_outcome::claimed);
+  EXPECT_EQ(outcome(*one, {.who = click, .on_unknown = when_unknown::reissue}), claim_outcome::in_flight);
+}
+
+// Proves I7
+TEST_P(claimed_keys, are_free_again_when_their_owner_says_that_nothing_was_done) {
+  const auto mine = claim(*one);
+  EXPECT_EQ(one->keys->release(click, mine.token), claim_ended::done);
+  EXPECT_EQ(one->keys->release(click, mine.token), claim_ended::done)
+      << "repeated, because its answer was lost";
+  EXPECT_TRUE(world->is_empty());
+  world->pass(1ms);
+  const auto next = claim(*two);
+  EXPECT_EQ(next.outcome, claim_outcome::claimed);
+  EXPECT_GT(next.token.epoch, mine.token.epoch);
+  EXPECT_EQ(one->keys->release(click, mine.token), claim_ended::lost);
+  EXPECT_EQ(one->keys->complete(click, mine.token, placed), claim_ended::lost);
+  EXPECT_EQ(outcome(*one), claim_outcome::in_flight);
+}
+
+// Proves I7
+TEST_P(claimed_keys, stay_with_an_owner_that_renews) {
+  const auto mine = claim(*one, {.who = click, .lease = 30s});
+  for (int n = 0; n < 3; ++n) {
+    world->pass(20s);
+    EXPECT_EQ(one->keys->renew(click, mine.token, 30s), claim_ended::done);
+    EXPECT_EQ(outcome(*two), claim_outcome::in_flight);
+  }
+  one->keys->complete(click, mine.token, placed);
+  EXPECT_EQ(one->keys->renew(click, mine.token, 30s), claim_ended::lost)
+      << "there is nothing to hold any more";
+}
+
+// Proves I4
+TEST_P(claimed_keys, may_be_asked_for_again_under_the_same_run_when_the_answer_was_lost) {
+  const auto run = one->keys->env().ids->next();
+  const claim_request named{.who = click, .run = run};
+  const auto first = claim(*one, named);
+  const auto again = claim(*two, named);
+  EXPECT_EQ(again.outcome, claim_outcome::claimed);
+  EXPECT_EQ(again.token, first.token);
+  EXPECT_EQ(outcome(*two), claim_outcome::in_flight) << "another run is another call";
+  EXPECT_EQ(one->keys->complete(click, first.token, placed), claim_ended::done);
+  EXPECT_EQ(two->keys->complete(click, first.token, placed), claim_ended::done);
+}
+
+// Proves I4
+TEST_P(claimed_keys, that_come_together_are_each_answered_for_themselves) {
+  const auto old = claim(*one, {.who = {"shop", "ann", "old"}});
+  const auto done = claim(*one, {.who = {"shop", "ann", "done"}});
+  one->keys->complete({"shop", "ann", "done"}, done.token, placed);
+  const std::vector<claim_call> calls = {
+      claim_request{.who = {"shop", "ann", "new"}},
+      claim_release{{"shop", "ann", "nobody's"}, old.token.run},
+      claim_request{.who = {"shop", "ann", "done"}},
+      claim_request{.who = {"shop", "ann", "new"}},
+      claim_completion{{"shop", "ann", "old"}, old.token.run, placed},
+      claim_renewal{{"shop", "ann", "done"}, done.token.run},
+  };
+  const auto answers = two->keys->run(calls);
+  ASSERT_EQ(answers.size(), calls.size());
+  const auto result = [&](std::size_t n) { return std::get<claim_result>(answers[n]).outcome; };
+  EXPECT_EQ(result(0), claim_outcome::claimed);
+  EXPECT_EQ(std::get<claim_ended>(answers[1]), claim_ended::done);
+  EXPECT_EQ(result(2), claim_outcome::completed);
+  EXPECT_EQ(result(3), claim_outcome::in_flight);
+  EXPECT_EQ(std::get<claim_ended>(answers[4]), claim_ended::done);
+  EXPECT_EQ(std::get<claim_ended>(answers[5]), claim_ended::lost);
+}
+
+// Proves I4, V1
+TEST_P(claimed_keys, are_had_by_one_of_fifty_at_once) {
+  std::vector<std::unique_ptr<claims_process>> processes;
+  for (int n = 0; n < 3; ++n) processes.push_back(world->open());
+  std::atomic<int> had = 0, told = 0;
+  {
+    std::latch start(50);
+    std::vector<std::jthread> threads;
+    for (int n = 0; n < 50; ++n)
+      threads.emplace_back([&, n] {
+        start.arrive_and_wait();
+        auto& own = *processes[static_cast<std::size_t>(n) % processes.size()];
+        const auto got = claim(own);
+        if (got.outcome == claim_outcome::claimed) {
+          ++had;
+          own.act("k-1");
+          own.keys->complete(click, got.token, placed);
+        } else {
+          ++told;
+          EXPECT_TRUE(got.outcome == claim_outcome::in_flight || got.outcome == claim_outcome::completed);
+        }
+      });
+  }
+  EXPECT_EQ(had, 1);
+  EXPECT_EQ(told, 49);
+  EXPECT_EQ(one->acted("k-1"), 1);
+}
+
+// Proves I2
+TEST_P(claimed_keys, whose_record_was_changed_are_an_error_and_not_an_answer) {
+  const auto mine = claim(*one);
+  one->keys->complete(click, mine.token, placed);
+  world->falsify_answers();
+  EXPECT_EQ(code_of([&] { claim(*two); }), errc::store_corrupt);
+}
+
+// Proves I4
+TEST_P(claimed_keys, that_make_no_sense_are_refused_before_anybody_is_asked) {
+  const std::string long_key(256, 'k');
+  EXPECT_EQ(code_of([&] { claim(*one, {.who = {"shop", "ann", ""}}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { claim(*one, {.who = {"shop", "ann", long_key}}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { claim(*one, {.who = {"", "ann", "k"}}); }), errc::invalid_name);
+  EXPECT_EQ(code_of([&] { claim(*one, {.who = click, .lease = 0s}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { claim(*one, {.who = click, .keep = 0s}); }), errc::invalid_argument);
+  const auto mine = claim(*one);
+  const answer huge{.body = std::string(claims::answer_bytes_max + 1, 'x')};
+  EXPECT_EQ(code_of([&] { one->keys->complete(click, mine.token, huge); }), errc::payload_too_large);
+}
+
+// A client that sees its request through: what it does outside happens once, whatever fails or dies. After a
+// crash the next one asks the outside, which knows.
+void see_through(claims_process& by) {
+  for (int tries = 0; tries < 10; ++tries) {
+    const auto got = by.keys->claim({.who = click, .on_unknown = when_unknown::ask});
+    if (got.outcome == claim_outcome::completed) return;
+    if (got.outcome == claim_outcome::ask && by.acted("k-1") == 0) {
+      by.keys->release(click, got.token);
+      continue;
+    }
+    if (got.outcome == claim_outcome::claimed) by.act("k-1");
+    if (got.outcome == claim_outcome::claimed || got.outcome == claim_outcome::ask)
+      by.keys->complete(click, got.token, placed);
+  }
+}
+
+// Proves I4, I7
+TEST_P(claimed_keys, have_one_effect_at_every_fault_point) {
+  one.reset();
+  two.reset();
+  const auto found = testing::explore({
+      .prepare = [&] { world->clear(); },
+      .run = [&](fault_points& faults) { see_through(*world->open(&faults)); },
+      .recover =
+          [&] {
+            world->pass(1h);
+            see_through(*world->open());
+          },
+      .check =
+          [&](const std::string& where) {
+            const auto own = world->open();
+            EXPECT_EQ(own->acted("k-1"), 1) << where;
+            EXPECT_EQ(own->keys->claim({.who = click}).outcome, claim_outcome::completed) << where;
+          },
+  });
+  EXPECT_EQ(std::ranges::count(found.points, "claims.commit.before"), 3) << "two claims and a completion";
+}
+
+// In a database.
+struct claimed_rows : claimed_keys {};
+
+// Proves I7
+TEST_P(claimed_rows, are_forgotten_after_their_time_if_they_have_an_answer) {
+  const auto mine = claim(*one);
+  one->keys->complete(click, mine.token, placed, 24h);
+  claim(*one, {.who = {"shop", "ann", "unknown"}});
+  world->pass(23h);
+  EXPECT_EQ(forget_expired_keys(*one->db), 0);
+  world->pass(2h);
+  EXPECT_EQ(forget_expired_keys(*one->db), 1);
+  EXPECT_EQ(outcome(*two), claim_outcome::claimed) << "as good as new";
+  EXPECT_EQ(outcome(*two, {.who = {"shop", "ann", "unknown"}}), claim_outcome::unknown)
+      << "kept until it is known";
+}
+
+// Proves I7
+TEST_P(claimed_rows, of_unknown_outcome_are_listed_and_decided_by_operators) {
+  const auto first = claim(*one);
+  claim(*one, {.who = {"shop", "bob", "k-2"}});
+  EXPECT_TRUE(unknown_claims(*one->db).empty());
+  world->pass(1min);
+  const auto all = unknown_claims(*one->db);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].service, "shop");
+  const auto& anns = all[0].token.run == first.token.run ? all[0] : all[1];
+  const auto& bobs = all[0].token.run == first.token.run ? all[1] : all[0];
+  EXPECT_EQ(resolve_claim(*one->db, anns, placed), claim_ended::done);
+  EXPECT_EQ(resolve_claim(*one->db, anns, placed), claim_ended::lost);
+  EXPECT_EQ(one->keys->complete(click, first.token, {.status = 500}), claim_ended::lost) << "it was decided";
+  EXPECT_EQ(claim(*two).what, placed);
+  EXPECT_EQ(resolve_claim(*one->db, bobs, std::nullopt), claim_ended::done);
+  EXPECT_EQ(outcome(*two, {.who = {"shop", "bob", "k-2"}}), claim_outcome::claimed);
+}
+
+// Proves I7
+TEST_P(claimed_rows, whose_owner_came_back_are_not_decided_by_operators) {
+  const auto mine = claim(*one);
+  world->pass(1min);
+  const auto all = unknown_claims(*one->db);
+  ASSERT_EQ(all.size(), 1u);
+  one->keys->renew(click, mine.token, 30s);
+  EXPECT_EQ(resolve_claim(*one->db, all[0], std::nullopt), claim_ended::lost);
+  EXPECT_EQ(one->keys->complete(click, mine.token, placed), claim_ended::done);
+}
+
+std::string name_of(const ::testing::TestParamInfo<claims_store>& of) {
+  if (of.param == claims_store::sqlite) return "sqlite";
+  return of.param == claims_store::postgres ? "postgres" : "redis";
+}
+INSTANTIATE_TEST_SUITE_P(stores, claimed_keys,
+                         ::testing::Values(claims_store::sqlite, claims_store::postgres, claims_store::redis),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(databases, claimed_rows,
+                         ::testing::Values(claims_store::sqlite, claims_store::postgres), name_of);
+
+// In Redis.
+struct claimed_hashes : claimed_keys {};
+INSTANTIATE_TEST_SUITE_P(servers, claimed_hashes, ::testing::Values(claims_store::redis), name_of);
+
+// Proves I2, I7
+TEST_P(claimed_hashes, are_forgotten_after_their_time_and_never_without_an_answer) {
+  const auto left = [&] { return one->redis->run({"PTTL", world->redis_keys().at(0)}).integer; };
+  const auto mine = claim(*one);
+  EXPECT_EQ(left(), -1) << "no end";
+  one->keys->complete(click, mine.token, placed, 24h);
+  EXPECT_GT(left(), 86'000'000);
+  EXPECT_LE(left(), 86'400'000);
+}
+
+}  // namespace
+}  // namespace settle::test

@@ -1,0 +1,147 @@
+// Requests that are answered together.
+#include <mutex>
+
+#include "settle/error.hpp"
+#include "support/expect_error.hpp"
+#include "support/http_world.hpp"
+
+namespace settle {
+namespace {
+
+using test::get_of;
+using test::post_of;
+using test::raw_http;
+
+class http_batches : public test::http_world {
+ protected:
+  http_batches() { start_with({.worker_threads = 3}); }
+
+  void start_with(http::server_options options) {
+    options.env.log = &log_;
+    options.env.counters = &counters_;
+    server_.reset();
+    server_.emplace(batched_routes(), options);
+  }
+
+  http::router batched_routes() {
+    http::router made;
+    made.post_batched({"/one", "/other"}, [this](auto asked) { return answer(asked); }, batch_max);
+    made.get("/quick", [](const http::request&) { return http::text(200, "text/plain", "quick"); },
+             {.quick = true});
+    made.get("/slow", [](const http::request&) { return http::text(200, "text/plain", "slow"); });
+    return made;
+  }
+
+  std::vector<http::response> answer(std::span<const http::request* const> asked) {
+    {
+      const std::scoped_lock lock(mutex_);
+      sizes_.push_back(asked.size());
+    }
+    gate_.pass();
+    std::vector<http::response> all;
+    for (const auto* one : asked) {
+      if (one->body == "throw") throw error(errc::store_unavailable, "away");
+      if (one->body == "forget") return {};
+      all.push_back(http::text(200, "text/plain", shown(*one)));
+    }
+    return all;
+  }
+
+  // Connections that the server knows.
+  std::vector<raw_http> connect_many(std::size_t count) {
+    std::vector<raw_http> all;
+    for (std::size_t n = 0; n < count; ++n) {
+      all.push_back(connect());
+      EXPECT_EQ(all.back().ask(get_of("/quick")).status, 200);
+    }
+    return all;
+  }
+
+  // One request is at the gate; the others arrive while it is there.
+  std::vector<raw_http> send_while_one_is_answered(const std::vector<std::string>& bodies) {
+    auto clients = connect_many(bodies.size() + 2);
+    clients[0].send(post_of("/one", "first"));
+    EXPECT_TRUE(gate_.wait_for(1));
+    for (std::size_t n = 0; n < bodies.size(); ++n)
+      clients[n + 1].send(post_of(n % 2 == 0 ? "/one" : "/other", bodies[n]));
+    // What was sent before has been read when this is answered.
+    EXPECT_EQ(clients.back().ask(get_of("/quick")).status, 200);
+    return clients;
+  }
+
+  std::vector<std::size_t> sizes() {
+    const std::scoped_lock lock(mutex_);
+    return sizes_;
+  }
+
+  static constexpr std::size_t batch_max = 4;
+  std::mutex mutex_;
+  std::vector<std::size_t> sizes_;
+};
+
+TEST_F(http_batches, are_what_has_come_while_the_last_one_was_answered) {
+  auto clients = send_while_one_is_answered({"a", "b", "c"});
+  EXPECT_EQ(clients.back().ask(get_of("/slow")).body, "slow") << "nobody else waits for them";
+  gate_.open();
+  EXPECT_EQ(clients[0].answer().body, "POST /one [first]");
+  EXPECT_EQ(clients[1].answer().body, "POST /one [a]");
+  EXPECT_EQ(clients[2].answer().body, "POST /other [b]");
+  EXPECT_EQ(clients[3].answer().body, "POST /one [c]");
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 3}));
+}
+
+TEST_F(http_batches, are_not_larger_than_their_maximum) {
+  auto clients = send_while_one_is_answered({"a", "b", "c", "d", "e", "f"});
+  gate_.open();
+  for (std::size_t n = 0; n < 7; ++n) EXPECT_EQ(clients[n].answer().status, 200) << n;
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 4, 2}));
+}
+
+TEST_F(http_batches, that_fail_are_answered_each) {
+  auto clients = send_while_one_is_answered({"a", "throw"});
+  gate_.open();
+  EXPECT_EQ(clients[0].answer().status, 200);
+  for (std::size_t n = 1; n < 3; ++n) {
+    const auto failed = clients[n].answer();
+    EXPECT_EQ(failed.status, 503) << n;
+    EXPECT_TRUE(failed.has("Retry-After: 1"));
+  }
+  EXPECT_EQ(clients[1].ask(post_of("/one", "forget")).status, 500) << "an answer is missing";
+  EXPECT_EQ(clients[1].ask(post_of("/one", "well")).status, 200);
+}
+
+TEST_F(http_batches, leave_out_who_was_told_that_it_took_too_long) {
+  start_with({.worker_threads = 3, .handler_time_max = std::chrono::milliseconds(300)});
+  auto clients = send_while_one_is_answered({"a"});
+  EXPECT_EQ(clients[0].answer().status, 503);
+  EXPECT_EQ(clients[1].answer().status, 503);
+  gate_.open();
+  auto later = connect();
+  EXPECT_EQ(later.ask(post_of("/one", "later")).body, "POST /one [later]");
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 1})) << "what nobody waits for is not begun";
+}
+
+TEST_F(http_batches, count_as_waiting_and_are_bounded) {
+  start_with({.worker_threads = 1, .queue_max = 2});
+  auto clients = send_while_one_is_answered({"a", "b", "c"});
+  EXPECT_EQ(clients[3].answer().status, 503);
+  gate_.open();
+  for (std::size_t n = 0; n < 3; ++n) EXPECT_EQ(clients[n].answer().status, 200) << n;
+}
+
+TEST_F(http_batches, pass_no_middleware_and_so_refuse_to_be_behind_one) {
+  http::router made;
+  made.use([](http::handler next) { return next; });
+  EXPECT_EQ(
+      test::code_of([&] { made.post_batched({"/one"}, [](auto) { return std::vector<http::response>(); }); }),
+      errc::invalid_argument);
+}
+
+TEST_F(http_batches, are_answered_alone_without_a_server) {
+  gate_.open();
+  EXPECT_EQ(batched_routes().handle({.method = "POST", .target = "/other", .body = "x"}).body,
+            "POST /other [x]");
+}
+
+}  // namespace
+}  // namespace settle

@@ -1,0 +1,141 @@
+// Idempotency keys over HTTP, without a socket; daemon_test asks the daemon.
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "daemon/api/keys.hpp"
+#include "settle/error.hpp"
+#include "settle/sqlite.hpp"
+#include "settle/testing.hpp"
+#include "support/quiet_log.hpp"
+#include "support/temp_dir.hpp"
+
+namespace settle {
+namespace {
+
+namespace json = boost::json;
+
+struct keys_api : ::testing::Test {
+  void SetUp() override {
+    db = sqlite::open(dir.file("service.db"), {.env = env});
+    migrate(*db);
+    keys = open_claims(*db);
+    daemon::add_key_routes(routes, [this]() -> claims& { return *keys; });
+  }
+
+  http::response post(const std::string& operation, const std::string& body) {
+    return routes.handle({.method = "POST", .target = "/v1/keys/" + operation, .body = body}, env);
+  }
+  json::object ask(const std::string& operation, const json::object& with, int status = 200) {
+    const auto got = post(operation, json::serialize(with));
+    EXPECT_EQ(got.status, status) << got.body;
+    return json::parse(got.body).as_object();
+  }
+  static json::object with(json::object more = {}) {
+    json::object made{{"service", "shop"}, {"caller", "ann"}, {"key", "k-1"}};
+    for (const auto& one : more) made[one.key()] = one.value();
+    return made;
+  }
+  std::string token() { return std::string(ask("claim", with()).at("token").as_string()); }
+
+  test::temp_dir dir;
+  test::quiet_log log;
+  testing::manual_time time;
+  environment env{.time = &time, .log = &log};
+  std::unique_ptr<database> db;
+  std::unique_ptr<claims> keys;
+  http::router routes;
+};
+
+// Proves I1, I4
+TEST_F(keys_api, claims_completes_and_answers_from_the_record) {
+  const auto mine = ask("claim", with({{"fingerprint", "POST /orders"}}));
+  EXPECT_EQ(mine.at("outcome"), "claimed");
+  EXPECT_EQ(mine.at("lease_ms"), 30'000);
+  const auto busy = post("claim", json::serialize(with()));
+  EXPECT_EQ(busy.status, 409);
+  EXPECT_EQ(busy.headers.find("Retry-After"), "1");
+  EXPECT_EQ(busy.headers.find("Content-Type"), "application/problem+json");
+  EXPECT_EQ(ask("claim", with({{"fingerprint", "other"}}), 422).at("code"), "idempotency_key_reused");
+  const json::object answer{
+      {"status", 201}, {"headers", json::array{json::array{"Location", "/orders/7"}}}, {"body", "{}"}};
+  const auto completion = with({{"token", mine.at("token")}, {"answer", answer}});
+  EXPECT_EQ(ask("complete", completion).at("outcome"), "completed");
+  EXPECT_EQ(ask("complete", completion).at("outcome"), "completed") << "repeated";
+  const auto again = ask("claim", with());
+  EXPECT_EQ(again.at("outcome"), "completed");
+  EXPECT_EQ(again.at("answer"), answer);
+}
+
+// Proves I4
+TEST_F(keys_api, carries_answers_that_are_no_text) {
+  const auto mine = token();
+  ask("complete",
+      with({{"token", mine}, {"answer", json::object{{"status", 200}, {"body_base64", "/wAB"}}}}));
+  EXPECT_EQ(ask("claim", with()).at("answer").at("body_base64"), "/wAB");
+}
+
+// Proves I7
+TEST_F(keys_api, renews_releases_and_says_what_nobody_knows) {
+  const auto mine = token();
+  time.advance(std::chrono::seconds(20));
+  EXPECT_EQ(ask("renew", with({{"token", mine}, {"lease_ms", 30'000}})).at("outcome"), "renewed");
+  time.advance(std::chrono::seconds(31));
+  EXPECT_EQ(ask("claim", with(), 409).at("code"), "idempotency_outcome_unknown");
+  const auto asking = ask("claim", with({{"on_unknown", "ask"}}));
+  EXPECT_EQ(asking.at("outcome"), "ask");
+  EXPECT_EQ(ask("release", with({{"token", mine}}), 409).at("code"), "claim_lost");
+  EXPECT_EQ(ask("release", with({{"token", asking.at("token")}})).at("outcome"), "released");
+  EXPECT_EQ(ask("claim", with()).at("outcome"), "claimed");
+}
+
+// Proves I4
+TEST_F(keys_api, lets_a_caller_name_its_claim_and_repeat_it) {
+  const auto named = with({{"token", "018f4e4e-0000-7000-8000-000000000001"}});
+  EXPECT_EQ(ask("claim", named).at("outcome"), "claimed");
+  EXPECT_EQ(ask("claim", named).at("outcome"), "claimed");
+}
+
+TEST_F(keys_api, says_what_is_wrong_with_a_request) {
+  const auto refused = [&](const json::object& body, const std::string& operation = "claim") {
+    return std::string(ask(operation, body, 400).at("detail").as_string());
+  };
+  EXPECT_EQ(refused({}), "service is missing");
+  EXPECT_EQ(refused(with({{"key", 7}})), "key is a text");
+  EXPECT_EQ(refused(with({{"lease", 7}})), "lease is not known here; did you mean lease_ms?");
+  EXPECT_EQ(refused(with({{"lease_ms", -7}})), "lease_ms is a number of milliseconds");
+  EXPECT_EQ(refused(with({{"on_unknown", "hope"}})), "on_unknown is hold, ask or reissue");
+  EXPECT_EQ(refused(with({{"token", "x"}})), "token is the token of a claim, a UUID");
+  EXPECT_EQ(refused(with(), "complete"), "token is missing");
+  EXPECT_NE(refused(with({{"key", std::string(300, 'k')}})).find("1 to 255 bytes"), std::string::npos);
+  EXPECT_NE(refused(with({{"lease_ms", 0}})).find("1 ms to 24 h"), std::string::npos);
+  const json::object answer{{"staus", 200}};
+  EXPECT_EQ(refused(with({{"token", token()}, {"answer", answer}}), "complete"),
+            "answer.staus is not known here; did you mean answer.status?");
+  EXPECT_EQ(post("claim", "{").status, 400);
+  EXPECT_EQ(post("claim", "[]").status, 400);
+}
+
+// Proves I4
+TEST_F(keys_api, a_record_that_is_damaged_fails_alone) {
+  ask("complete", with({{"token", token()}, {"answer", json::object{{"body", "x"}}}}));
+  auto tx = db->begin();
+  tx.execute("update settle_idempotency_claims set body = x'00'");
+  tx.commit();
+  EXPECT_EQ(ask("claim", with(), 500).at("code"), "store_corrupt");
+  EXPECT_EQ(ask("claim", with({{"key", "k-2"}})).at("outcome"), "claimed");
+  EXPECT_EQ(log.count("key_failed"), 1u);
+}
+
+// Proves I4
+TEST_F(keys_api, a_store_that_is_away_lets_nobody_run) {
+  http::router away;
+  daemon::add_key_routes(away, []() -> claims& { throw error(errc::store_unavailable, "not yet"); });
+  const auto got =
+      away.handle({.method = "POST", .target = "/v1/keys/claim", .body = json::serialize(with())}, env);
+  EXPECT_EQ(got.status, 503);
+  EXPECT_EQ(got.headers.find("Retry-After"), "1");
+}
+
+}  // namespace
+}  // namespace settle
