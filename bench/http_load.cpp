@@ -33,12 +33,20 @@ int connected_to(std::uint16_t port) {
 
 }  // namespace
 
-http_load::http_load(std::uint16_t port, int connections, std::string path)
-    : request_("GET " + std::move(path) +
-               " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+std::string post_of(const std::string& path, const std::string& body) {
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+http_load::http_load(std::uint16_t port, int connections, const std::string& path)
+    : http_load(port, connections,
+                [request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"](
+                    std::size_t, std::string_view) { return request; }) {}
+
+http_load::http_load(std::uint16_t port, int connections, script next)
+    : next_(std::move(next)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   for (int n = 0; n < connections; ++n) {
-    clients_.push_back({connected_to(port), {}});
+    clients_.push_back({static_cast<std::size_t>(n), connected_to(port), {}, {}});
     if (clients_.back().socket < 0) throw std::runtime_error("cannot connect to the server");
     epoll_event what{EPOLLIN, {}};
     what.data.u32 = static_cast<std::uint32_t>(n);
@@ -51,9 +59,9 @@ http_load::~http_load() {
   ::close(epoll_);
 }
 
-void http_load::ask(const client& who) const {
-  if (::send(who.socket, request_.data(), request_.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(request_.size()))
+void http_load::ask(client& who) {
+  const auto request = next_(who.number, who.heard);
+  if (::send(who.socket, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
     throw std::runtime_error("the server takes no requests");
 }
 
@@ -68,13 +76,14 @@ bool http_load::is_answered(client& who) {
   if (!who.seen.starts_with("HTTP/1.1 200 ") || length > end)
     throw std::runtime_error("an odd answer: " + who.seen);
   if (who.seen.size() < end + 4 + std::stoul(who.seen.substr(length + 16, 10))) return false;
+  who.heard = who.seen.substr(end + 4);
   who.seen.clear();
   return true;
 }
 
 void http_load::run(std::int64_t requests) {
   auto to_ask = requests, to_hear = requests;
-  for (const auto& one : clients_)
+  for (auto& one : clients_)
     if (to_ask-- > 0) ask(one);
   epoll_event events[64];
   while (to_hear > 0) {

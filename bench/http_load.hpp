@@ -1,17 +1,23 @@
-// Clients of one kind of request: each keeps its connection and asks again as soon as it has its answer.
+// Clients that keep their connections and ask again as soon as they have their answers.
 #pragma once
 
 #include <sys/epoll.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bench {
 
 class http_load {
  public:
-  http_load(std::uint16_t port, int connections, std::string path);
+  // What a client asks next, after it has heard this body; empty at first.
+  using script = std::function<std::string(std::size_t client, std::string_view heard)>;
+
+  http_load(std::uint16_t port, int connections, script next);
+  http_load(std::uint16_t port, int connections, const std::string& path);  // the same GET again and again
   ~http_load();
   http_load(const http_load&) = delete;
   http_load& operator=(const http_load&) = delete;
@@ -21,16 +27,20 @@ class http_load {
 
  private:
   struct client {
+    std::size_t number = 0;
     int socket = -1;
     std::string seen;
+    std::string heard;
   };
-  void ask(const client& who) const;
+  void ask(client& who);
   bool is_answered(client& who);
 
-  std::string request_;
+  script next_;
   int epoll_;
   std::vector<client> clients_;
 };
+
+std::string post_of(const std::string& path, const std::string& body);
 
 // Waits until something listens there.
 void await_listener(std::uint16_t port);

@@ -31,9 +31,9 @@ const std::vector<std::string> all_benches{"emit",           "relay",
                                            "postgres_relay", "postgres_consumer",
                                            "postgres_once",  "postgres_latency",
                                            "postgres_rows",  "postgres_idle",
-                                           "postgres_lock"};
+                                           "postgres_lock",  "postgres_keys"};
 
-const std::vector<std::string> long_benches{"postgres_open_transaction"};
+const std::vector<std::string> long_benches{"postgres_open_transaction", "postgres_many_keys"};
 
 struct arguments {
   bool quick = false;

@@ -13,6 +13,7 @@ void add_backup(CLI::App& to, context& shared);
 void add_dlq(CLI::App& to, context& shared);
 void add_dlq_replay(CLI::App& to, context& shared);  // below dlq
 void add_doctor(CLI::App& to, context& shared);
+void add_keys(CLI::App& to, context& shared);
 void add_migrate(CLI::App& to, context& shared);
 void add_outbox(CLI::App& to, context& shared);
 void add_publish(CLI::App& to, context& shared);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/encoding.hpp"
 #include "base/text.hpp"
 #include "base/time_text.hpp"
 #include "cli/text.hpp"
@@ -47,7 +48,7 @@ std::string data_member(const message& of) {
   } else if (is_printable(of.payload)) {
     return ",\"data\":" + json::serialize(json::value(of.payload));
   }
-  return ",\"data_base64\":\"" + base64(of.payload) + '"';
+  return ",\"data_base64\":\"" + to_base64(of.payload) + '"';
 }
 
 std::string payload_text(const message& of) {

@@ -74,23 +74,4 @@ std::string safe_json_text(std::string_view text) {
   return is_utf8(text) ? std::string(text) : for_terminal(text);
 }
 
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view alphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto byte = [&](std::size_t at) -> std::uint32_t {
-    return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0U;
-  };
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const auto three = byte(at) << 16 | byte(at + 1) << 8 | byte(at + 2);
-    const auto have = bytes.size() - at;
-    out += alphabet[three >> 18];
-    out += alphabet[three >> 12 & 63];
-    out += have > 1 ? alphabet[three >> 6 & 63] : '=';
-    out += have > 2 ? alphabet[three & 63] : '=';
-  }
-  return out;
-}
-
 }  // namespace settle::cli

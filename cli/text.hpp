@@ -23,6 +23,4 @@ std::string for_terminal(std::string_view text);
 // JSON must be UTF-8. Arguments need not be, so an error that quotes one is made so.
 std::string safe_json_text(std::string_view text);
 
-std::string base64(std::string_view bytes);
-
 }  // namespace settle::cli

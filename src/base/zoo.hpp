@@ -26,6 +26,7 @@ enum class bug {
   replay_to_all_groups,            // whoever gets a replay runs it, if its own record has expired
   expiry_before_replay,            // records and horizons stop the replay that was asked for
   overtaking_a_parked_key,         // later messages of a key run while an earlier one waits
+  lease_frees_the_key,             // an expired claim is taken for one that was not executed: it runs twice
   fence_by_clock,                  // a lock that was valid when somebody looked: its paused owner writes
 };
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/encoding.hpp"
+#include "base/zoo.hpp"
 #include "once/claim_calls.hpp"
 #include "once/claim_rules.hpp"
 #include "queries/once.hpp"
@@ -147,14 +148,15 @@ class batch {
 
   std::optional<claim_answer> judge_claim(transaction& tx, std::size_t n, const claim_request& asked,
                                           const known_claim& known) {
-    const auto verdict = judge(known, opened_[n], asked.on_unknown);
+    const auto policy = zoo::has(zoo::bug::lease_frees_the_key) ? when_unknown::reissue : asked.on_unknown;
+    const auto verdict = judge(known, opened_[n], policy);
     if (verdict != verdict::take_over) return told(known, verdict, asked);
     const auto epoch = next_epoch(now_, known.epoch);
     const auto taken = tx.execute(
         queries::once::take_over_claim,
         {blob{opened_[n].identity}, opened_[n].run, epoch, asked.lease.count(), clock_of(db_), known.epoch});
     if (taken.affected() == 0) return std::nullopt;
-    return held(n, outcome_of_take_over(asked.on_unknown), epoch);
+    return held(n, outcome_of_take_over(policy), epoch);
   }
 
   // A completion is there already if this call comes again; a release has left nothing.

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <thread>
 
+#include "settle/claims.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
@@ -457,6 +458,31 @@ TEST_F(cli, lists_what_the_broker_rejects_and_requeues_it) {
   EXPECT_EQ(settle_json({"outbox", "requeue", id}).at("requeued"), 1);
   EXPECT_EQ(settle({"relay", "--once"}).out, "published 1 event\n");
   EXPECT_EQ(settle_json({"status"}).at_pointer("/service/outbox/failed"), 0);
+}
+
+// Proves I7
+TEST_F(cli, lists_claims_of_unknown_outcome_and_decides_them) {
+  ASSERT_EQ(settle({"migrate"}).code, 0);
+  EXPECT_EQ(settle({"keys", "unknown"}).out, "every claim is held, released or completed\n");
+  const auto db = sqlite::open(data() + "/settle.db");
+  const auto keys = open_claims(*db);
+  const auto claim = [&](const char* key) {
+    return keys->claim({.who = {"shop", "ann", key}, .lease = std::chrono::milliseconds(1)}).token.run.text();
+  };
+  const auto done = claim("done"), not_done = claim("not done");
+  while (unknown_claims(*db).size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_NE(settle({"keys", "unknown"}).out.find(done + "  shop  claimed "), std::string::npos);
+  EXPECT_EQ(settle_json({"keys", "unknown"}).as_array().size(), 2u);
+
+  EXPECT_EQ(settle({"keys", "resolve", done}).code, 2) << "neither --release nor --status";
+  EXPECT_EQ(settle({"keys", "resolve", "01890a5d-ac96-774b-bcce-b302099a8057", "--release"}).code, 2);
+  EXPECT_EQ(settle({"keys", "resolve", done, "--status", "201", "--body", "{}"}).code, 0);
+  EXPECT_EQ(settle({"keys", "resolve", not_done, "--release"}).code, 0);
+  EXPECT_EQ(settle({"keys", "resolve", not_done, "--release"}).code, 2) << "it was decided";
+  const auto again = keys->claim({.who = {"shop", "ann", "done"}});
+  EXPECT_EQ(again.outcome, claim_outcome::completed);
+  EXPECT_EQ(again.what, (answer{.status = 201, .body = "{}"}));
+  EXPECT_EQ(keys->claim({.who = {"shop", "ann", "not done"}}).outcome, claim_outcome::claimed);
 }
 
 }  // namespace
