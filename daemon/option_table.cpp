@@ -126,6 +126,21 @@ constexpr std::array table{
         "When the messages take more, publishing is refused: relays pause, nothing is lost, and they resume "
         "when there is room again."},
 
+    option{"sweep.interval", kind::time, &config::sweep_interval, between(milliseconds(100), hours(24)), "",
+           "How often to look for what can be removed from the service's database: records of idempotent "
+           "requests whose time is over, and webhooks that are. Both go in slices with pauses between them."},
+    option{"sweep.webhook_keep", kind::time, &config::sweep_webhook_keep,
+           between(seconds(1), hours(24 * 3650)), "",
+           "How long webhooks that are over stay in the journal, and with them the knowledge that a copy is "
+           "one. Workers of your own in the same database have a keep too; the shortest one decides."},
+
+    option{"http.workers",
+           kind::count,
+           &config::http_workers,
+           {1, 256},
+           "threads",
+           "Threads that answer what asks a database. Each may hold one connection to it; requests beyond "
+           "them wait for their turn. Fewer spare a PostgreSQL connections, more let slow answers overlap."},
     option{"http.header_bytes_max",
            kind::bytes,
            &config::http_header_bytes_max,
