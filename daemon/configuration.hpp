@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "daemon/sweeping.hpp"
+#include "daemon/webhook_settings.hpp"
 #include "settle/environment.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
@@ -45,6 +47,8 @@ struct configuration {
   std::int64_t http_body_bytes_max = 16 * 1024;
   duration http_timeout = std::chrono::seconds(10);
   std::int64_t http_connections_max = 64;
+
+  std::vector<webhook_settings> webhooks = {};  // tables [webhook.NAME], which only a file can have
 };
 
 }  // namespace settle::daemon

@@ -17,9 +17,9 @@ bool sweeping::run_once(std::stop_token cancel) {
   in_sweep_ = slice.requests == options_.slice_max || slice.webhooks == options_.slice_max;
   if (in_sweep_) return false;
   if (so_far_.requests + so_far_.webhooks > 0)
-    env().log->write(log_level::info, "swept",
-                     {{"requests", std::to_string(so_far_.requests)},
-                      {"webhooks", std::to_string(so_far_.webhooks)}});
+    env().log->write(
+        log_level::info, "swept",
+        {{"requests", std::to_string(so_far_.requests)}, {"webhooks", std::to_string(so_far_.webhooks)}});
   so_far_ = {};
   return false;
 }
@@ -27,10 +27,8 @@ bool sweeping::run_once(std::stop_token cancel) {
 void sweeping::note(const removed& slice) {
   so_far_.requests += slice.requests;
   so_far_.webhooks += slice.webhooks;
-  if (slice.requests > 0)
-    env().counters->add("settle_swept_total", {{"what", "requests"}}, slice.requests);
-  if (slice.webhooks > 0)
-    env().counters->add("settle_swept_total", {{"what", "webhooks"}}, slice.webhooks);
+  if (slice.requests > 0) env().counters->add("settle_swept_total", {{"what", "requests"}}, slice.requests);
+  if (slice.webhooks > 0) env().counters->add("settle_swept_total", {{"what", "webhooks"}}, slice.webhooks);
 }
 
 }  // namespace settle::daemon
