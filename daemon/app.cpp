@@ -75,7 +75,11 @@ std::string milliseconds_of(duration of) { return std::to_string(of / std::chron
 }  // namespace
 
 app::app(const configuration& config, log_sink& log)
-    : config_(config), env_(environment_with(counters_, log)), started_(env_.now()), lock_(config.data) {
+    : config_(config),
+      webhooks_(config.webhooks),
+      env_(environment_with(counters_, log)),
+      started_(env_.now()),
+      lock_(config.data) {
   start_http();
   const auto at = listening_on();
   log.write(log_level::info, "started",
@@ -85,8 +89,9 @@ app::app(const configuration& config, log_sink& log)
              {"database", compose::without_secrets(service_of(config_))},
              {"listen", to_text(at)}});
   if (!at.is_loopback)
-    log.write(log_level::warning, "listening_beyond_loopback",
-              {{"listen", to_text(at)}, {"advice", "there is no authentication yet; keep others out"}});
+    log.write(
+        log_level::warning, "listening_beyond_loopback",
+        {{"listen", to_text(at)}, {"advice", "nothing but webhooks is authenticated yet; keep others out"}});
   open_stores();
   start_services();
 }
@@ -114,6 +119,7 @@ http::router app::routes() {
            {.quick = true});
   made.get("/readyz", [this](const http::request&) { return readiness(); });
   made.get("/metrics", [this](const http::request&) { return metrics_page(); });
+  webhooks_.add_routes(made, [this] { return opened_ && prepared_ ? service_view_.get() : nullptr; });
   return made;
 }
 
@@ -161,9 +167,7 @@ void app::prepare_once() {
 }
 
 // A file that cannot be had is a mistake of the start, a server that is away is not.
-void app::try_to_prepare() try {
-  prepare_once();
-} catch (const error& e) {
+void app::try_to_prepare() try { prepare_once(); } catch (const error& e) {
   if (service_->speaks() == dialect::sqlite || !e.retryable()) throw;
   env_.log->write(log_level::warning, "database_away",
                   {{"database", service_->name()},
@@ -192,8 +196,9 @@ void app::make_services() {
         std::move(what), [this] { prepare_once(); }, std::move(first_round)));
     return services_.back().get();
   };
-  relay_ = add(std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_)),
-               [this] { announce_ready(); });
+  needed_.push_back(add(std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_)),
+                        [this] { announce_ready(); }));
+  if (!webhooks_.empty()) needed_.push_back(add(webhooks_.make_worker(*service_)));
   add(std::make_unique<sweeping>(*service_, sweeping_options_of(config_)));
 }
 
@@ -249,7 +254,8 @@ std::vector<std::string> app::reasons_not_ready() {
   std::vector<std::string> reasons;
   if (stopping_) reasons.emplace_back("the daemon is stopping");
   const auto silence_max = config_.relay_lease_ttl + config_.relay_idle_poll + config_.busy_timeout;
-  if (const auto trouble = relay_->trouble(silence_max)) reasons.push_back(*trouble);
+  for (const auto* one : needed_)
+    if (auto trouble = one->trouble(silence_max)) reasons.push_back(std::move(*trouble));
   if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
   return reasons;

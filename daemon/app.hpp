@@ -1,5 +1,5 @@
-// The running daemon: the service's database, the embedded broker, the relay between them, the sweeper and
-// the HTTP server, put together.
+// The running daemon: the service's database, the embedded broker, the relay between them, webhooks, the
+// sweeper and the HTTP server, put together.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "daemon/configuration.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/running_service.hpp"
+#include "daemon/webhooks.hpp"
 #include "settle/http_server.hpp"
 #include "settle/metrics.hpp"
 
@@ -49,6 +50,7 @@ class app {
   std::string unanswered_by(database& store, bool is_broker) const;
 
   configuration config_;
+  webhooks webhooks_;
   metrics counters_;
   environment env_;
   timestamp started_;
@@ -62,8 +64,8 @@ class app {
   std::mutex preparing_;
   std::atomic<bool> prepared_ = false;  // the service's database has the tables that this build needs
   std::vector<std::unique_ptr<running_service>> services_;
-  running_service* relay_ = nullptr;    // one of them
-  std::unique_ptr<http::server> http_;  // after what its routes ask, so that it ends before it
+  std::vector<const running_service*> needed_;  // those of them without which it is not ready
+  std::unique_ptr<http::server> http_;          // after what its routes ask, so that it ends before it
 };
 
 }  // namespace settle::daemon

@@ -3,8 +3,8 @@
 // while.
 //
 // A sweep goes in slices, each in a short transaction of its own, with a pause between two. So a backlog of
-// millions is gone after a while, and nobody who writes meanwhile notices more than one slice. Two daemons on
-// one database may sweep at once: each takes what the other has not locked.
+// millions is gone after a while, and nobody who writes meanwhile notices more than one slice. Others may
+// remove from the same database at once: each takes what nobody else has locked.
 #pragma once
 
 #include "base/timer.hpp"

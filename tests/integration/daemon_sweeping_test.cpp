@@ -48,8 +48,8 @@ class sweeper : public ::testing::Test {
   testing::manual_time time;
   test::quiet_log log;
   metrics counters;
-  std::unique_ptr<database> db = sqlite::open(
-      dir.file("settle.db"), {.env = {.time = &time, .log = &log, .counters = &counters}});
+  std::unique_ptr<database> db =
+      sqlite::open(dir.file("settle.db"), {.env = {.time = &time, .log = &log, .counters = &counters}});
 };
 
 // Proves I7, A3, D7
