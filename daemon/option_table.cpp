@@ -132,10 +132,12 @@ constexpr std::array table{
     option{"sweep.interval", kind::time, &config::sweep_interval, between(milliseconds(100), hours(24)), "",
            "How often to look for what can be removed from the service's database: records of idempotent "
            "requests whose time is over, and webhooks that are. Both go in slices with pauses between them."},
-    option{"sweep.webhook_keep", kind::time, &config::sweep_webhook_keep,
-           between(seconds(1), hours(24 * 3650)), "",
+    option{"sweep.webhook_keep", kind::time, &config::sweep_webhook_keep, between(hours(1), hours(24 * 3650)),
+           "",
            "How long webhooks that are over stay in the journal, and with them the knowledge that a copy is "
-           "one. Workers of your own in the same database have a keep too; the shortest one decides."},
+           "one. Much longer than a provider goes on trying, which may be days: what it first delivers after "
+           "this time is taken for a copy. Workers of your own in the same database have a keep too; the "
+           "shortest one decides."},
 
     option{"http.workers",
            kind::count,

@@ -21,6 +21,10 @@ class postgres_daemon_webhooks : public test::webhook_daemon {
   static std::vector<std::string> on(const std::string& conninfo) { return {"SETTLE_DATABASE=" + conninfo}; }
 };
 
+// In 1970. Those that somebody still has to do something about are left alone.
+constexpr auto finish_long_ago =
+    "update settle.webhook_events set received_at = 1, finished_at = 1 where finished_at is not null";
+
 // Proves A3
 TEST_F(postgres_daemon_webhooks, become_one_event_each_however_often_they_are_sent) {
   const test::scratch_database own;
@@ -42,7 +46,7 @@ TEST_F(postgres_daemon_webhooks, are_answered_503_while_the_server_is_away_and_t
   const test::private_server server;
   const auto conninfo = server.conninfo();
   server.command("stop postgres");
-  const auto running = start({"--sweep-interval", "100ms", "--sweep-webhook-keep", "1s"}, on(conninfo));
+  const auto running = start({"--sweep-interval", "100ms"}, on(conninfo));
   EXPECT_TRUE(running->logs(" warning database_away ")) << running->log();
   EXPECT_EQ(send_stripe(*running, charge("evt_1")).status, 503) << "away since before the start";
   server.command("start postgres");
@@ -59,6 +63,7 @@ TEST_F(postgres_daemon_webhooks, are_answered_503_while_the_server_is_away_and_t
   EXPECT_TRUE(arrive("payments", 2)) << running->log();
   EXPECT_TRUE(eventually([&] { return test::get(running->port(), "/readyz").status == 200; }));
   EXPECT_EQ(messages("payments").size(), 2U);
+  test::run_sql(conninfo, finish_long_ago);
   EXPECT_TRUE(shows(*running, "settle_swept_total{what=\"webhooks\"} 2")) << "the sweeper is back as well";
   server.command("stop postgres");
   const auto done = running->end(SIGTERM);
@@ -96,14 +101,14 @@ TEST_F(postgres_daemon_webhooks, and_requests_that_are_over_are_swept) {
   for (const auto& [key, keep] :
        {std::pair("over", duration(1)), std::pair("kept", duration(std::chrono::hours(1)))})
     once(*db, {"shop", "me", key}, [](transaction&) { return settle::answer{.body = "ok"}; }, {.keep = keep});
-  const auto running =
-      start_ready({"--sweep-interval", "100ms", "--sweep-webhook-keep", "1s"}, on(own.conninfo()));
+  const auto running = start_ready({"--sweep-interval", "100ms"}, on(own.conninfo()));
   EXPECT_EQ(send_stripe(*running, charge("evt_1")).status, 200);
+  EXPECT_TRUE(arrive("payments", 1));
+  own.run(finish_long_ago);
   EXPECT_TRUE(shows(*running, "settle_swept_total{what=\"webhooks\"} 1"));
   EXPECT_TRUE(shows(*running, "settle_swept_total{what=\"requests\"} 1"));
   EXPECT_EQ(own.run("select count(*) from settle.webhook_events"), "0");
   EXPECT_EQ(own.run("select count(*) from settle.idempotency_keys"), "1");
-  EXPECT_TRUE(arrive("payments", 1));
 }
 
 }  // namespace

@@ -75,9 +75,10 @@ class webhook_daemon : public ::testing::Test {
     return running;
   }
 
-  // As Stripe would say it.
-  static std::string charge(const std::string& id) {
-    return R"({"id":")" + id + R"(","type":"charge.succeeded","created":1,"data":{"object":{"id":"ch_7"}}})";
+  // As Stripe would say it; `created` is when it happened.
+  static std::string charge(const std::string& id, const std::string& created = "1") {
+    return R"({"id":")" + id + R"(","type":"charge.succeeded","created":)" + created +
+           R"(,"data":{"object":{"id":"ch_7"}}})";
   }
   static answer send_stripe(const program& to, const std::string& body,
                             std::string_view secret = stripe_secret) {
