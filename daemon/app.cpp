@@ -13,6 +13,7 @@
 #include "daemon/startup_error.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "settle/error.hpp"
+#include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
 
@@ -31,7 +32,7 @@ http::server_options http_options_of(const configuration& config, const address&
   http::server_options options;
   options.address = where.host;
   options.port = where.port;
-  options.worker_threads = 1;  // what asks the stores is for probes and scrapes
+  options.worker_threads = static_cast<std::size_t>(config.http_workers);
   options.header_bytes_max = static_cast<std::size_t>(config.http_header_bytes_max);
   options.body_bytes_max = static_cast<std::size_t>(config.http_body_bytes_max);
   options.first_byte_time_max = options.idle_time_max = options.header_time_max = config.http_timeout;
@@ -58,6 +59,13 @@ relay_options relay_options_of(const configuration& config) {
   return options;
 }
 
+sweeping_options sweeping_options_of(const configuration& config) {
+  sweeping_options options;
+  options.interval = config.sweep_interval;
+  options.webhook_keep = config.sweep_webhook_keep;
+  return options;
+}
+
 std::string service_of(const configuration& config) {
   return config.database.empty() ? config.data + "/settle.db" : config.database;
 }
@@ -67,7 +75,11 @@ std::string milliseconds_of(duration of) { return std::to_string(of / std::chron
 }  // namespace
 
 app::app(const configuration& config, log_sink& log)
-    : config_(config), env_(environment_with(counters_, log)), started_(env_.now()), lock_(config.data) {
+    : config_(config),
+      webhooks_(config.webhooks),
+      env_(environment_with(counters_, log)),
+      started_(env_.now()),
+      lock_(config.data) {
   start_http();
   const auto at = listening_on();
   log.write(log_level::info, "started",
@@ -77,10 +89,11 @@ app::app(const configuration& config, log_sink& log)
              {"database", compose::without_secrets(service_of(config_))},
              {"listen", to_text(at)}});
   if (!at.is_loopback)
-    log.write(log_level::warning, "listening_beyond_loopback",
-              {{"listen", to_text(at)}, {"advice", "there is no authentication yet; keep others out"}});
+    log.write(
+        log_level::warning, "listening_beyond_loopback",
+        {{"listen", to_text(at)}, {"advice", "nothing but webhooks is authenticated yet; keep others out"}});
   open_stores();
-  start_relay();
+  start_services();
 }
 
 void app::start_http() {
@@ -106,17 +119,15 @@ http::router app::routes() {
            {.quick = true});
   made.get("/readyz", [this](const http::request&) { return readiness(); });
   made.get("/metrics", [this](const http::request&) { return metrics_page(); });
+  webhooks_.add_routes(made, [this] { return opened_ && prepared_ ? service_view_.get() : nullptr; });
   return made;
 }
 
 void app::open_stores() {
   open_service();
-  const bool prepared = is_prepared();
+  try_to_prepare();
   open_broker();
-  relay_ = std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_));
-  prepared_ = std::make_unique<prepared_service>(
-      *relay_, prepared ? std::function<void()>() : [this] { prepare_schema(); });
-  watched_ = std::make_unique<watched_service>(*prepared_, [this] { announce_ready(); });
+  make_services();
   opened_ = true;
 }
 
@@ -127,6 +138,7 @@ void app::open_service() {
   service_ = compose::open_database(service_of(config_), with);
   with.connect_timeout = std::min(with.connect_timeout, config_.http_timeout);
   with.statement_timeout = std::min(with.statement_timeout, config_.http_timeout);
+  with.connections_max = std::max(with.connections_max, static_cast<int>(config_.http_workers));
   service_view_ = compose::open_database(service_of(config_), with);
 }
 
@@ -146,17 +158,21 @@ void app::prepare_schema() {
                             service_->name(), state.applied, state.known));
 }
 
-// A file that cannot be had is a mistake of the start, a server that is away is not.
-bool app::is_prepared() try {
+// Every service asks for this before its first round; one of them does it.
+void app::prepare_once() {
+  const std::scoped_lock lock(preparing_);
+  if (prepared_) return;
   prepare_schema();
-  return true;
-} catch (const error& e) {
+  prepared_ = true;
+}
+
+// A file that cannot be had is a mistake of the start, a server that is away is not.
+void app::try_to_prepare() try { prepare_once(); } catch (const error& e) {
   if (service_->speaks() == dialect::sqlite || !e.retryable()) throw;
   env_.log->write(log_level::warning, "database_away",
                   {{"database", service_->name()},
                    {"error", e.what()},
                    {"advice", "not ready until it answers; it is tried again and again"}});
-  return false;
 }
 
 void app::open_broker() {
@@ -174,7 +190,28 @@ void app::open_broker() {
   broker_file_ = sqlite::open(config_.data + "/broker.db", of_file);
 }
 
-void app::start_relay() { loop_ = std::make_unique<background>(*watched_); }
+void app::make_services() {
+  const auto add = [this](std::unique_ptr<service> what, std::function<void()> first_round = {}) {
+    services_.push_back(std::make_unique<running_service>(
+        std::move(what), [this] { prepare_once(); }, std::move(first_round)));
+    return services_.back().get();
+  };
+  needed_.push_back(add(std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_)),
+                        [this] { announce_ready(); }));
+  if (!webhooks_.empty()) needed_.push_back(add(webhooks_.make_worker(*service_)));
+  add(std::make_unique<sweeping>(*service_, sweeping_options_of(config_)));
+}
+
+void app::start_services() {
+  for (const auto& one : services_) one->start();
+}
+
+void app::stop_services(timestamp until) {
+  for (const auto& one : services_) one->ask_to_stop();
+  for (const auto& one : services_)
+    if (!one->stop(std::max(duration(0), until - env_.now())))
+      env_.log->write(log_level::warning, "drain_cancelled", {{"service", std::string(one->name())}});
+}
 
 void app::announce_ready() {
   env_.log->write(
@@ -190,10 +227,10 @@ void app::stop(std::string_view why) {
       log_level::info, "stopping",
       {{"signal", std::string(why)}, {"drain_timeout_ms", milliseconds_of(config_.drain_timeout)}});
   const auto begun = env_.now();
-  const bool finished = loop_->stop(config_.drain_timeout);
-  if (!finished) env_.log->write(log_level::warning, "drain_cancelled", {{"service", "relay"}});
-  const auto left = std::max(duration(0), config_.drain_timeout - (env_.now() - begun));
-  if (!http_->drain(left)) env_.log->write(log_level::warning, "drain_cancelled", {{"service", "http"}});
+  const auto until = begun + config_.drain_timeout;
+  stop_services(until);
+  if (!http_->drain(std::max(duration(0), until - env_.now())))
+    env_.log->write(log_level::warning, "drain_cancelled", {{"service", "http"}});
   http_.reset();
   env_.log->write(log_level::info, "stopped",
                   {{"after_ms", milliseconds_of(env_.now() - begun)},
@@ -217,7 +254,8 @@ std::vector<std::string> app::reasons_not_ready() {
   std::vector<std::string> reasons;
   if (stopping_) reasons.emplace_back("the daemon is stopping");
   const auto silence_max = config_.relay_lease_ttl + config_.relay_idle_poll + config_.busy_timeout;
-  if (const auto trouble = watched_->trouble(silence_max)) reasons.push_back(*trouble);
+  for (const auto* one : needed_)
+    if (auto trouble = one->trouble(silence_max)) reasons.push_back(std::move(*trouble));
   if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
   return reasons;

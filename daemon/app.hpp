@@ -1,34 +1,32 @@
-// The running daemon: the service's database, the embedded broker, the relay between them and the HTTP
-// server, put together.
+// The running daemon: the service's database, the embedded broker, the relay between them, webhooks, the
+// sweeper and the HTTP server, put together.
 #pragma once
 
 #include <atomic>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "daemon/address.hpp"
 #include "daemon/configuration.hpp"
 #include "daemon/data_folder.hpp"
-#include "daemon/prepared_service.hpp"
-#include "daemon/watched_service.hpp"
+#include "daemon/running_service.hpp"
+#include "daemon/webhooks.hpp"
 #include "settle/http_server.hpp"
 #include "settle/metrics.hpp"
-#include "settle/relay.hpp"
-#include "settle/service.hpp"
 
 namespace settle::daemon {
 
 class app {
  public:
-  // Locks the folder and listens; then opens and migrates the stores and starts the relay. Throws
-  // startup_error or settle::error, but not because a server is away: then the relay's thread tries until it
+  // Locks the folder and listens; then opens and migrates the stores and starts the services. Throws
+  // startup_error or settle::error, but not because a server is away: then the services' threads try until it
   // is back.
   app(const configuration& config, log_sink& log);
 
-  // Stops fetching and lets the batch and the requests under way finish, at most drain_timeout; then cancels
-  // them.
+  // Lets the rounds of the services and the requests under way finish, at most drain_timeout together; then
+  // cancels them.
   void stop(std::string_view why);
 
  private:
@@ -39,8 +37,11 @@ class app {
   void open_service();
   void open_broker();
   void prepare_schema();
-  bool is_prepared();
-  void start_relay();
+  void prepare_once();
+  void try_to_prepare();
+  void make_services();
+  void start_services();
+  void stop_services(timestamp until);
   void announce_ready();
 
   http::response readiness();
@@ -49,6 +50,7 @@ class app {
   std::string unanswered_by(database& store, bool is_broker) const;
 
   configuration config_;
+  webhooks webhooks_;
   metrics counters_;
   environment env_;
   timestamp started_;
@@ -59,11 +61,11 @@ class app {
   std::unique_ptr<database> service_view_;  // the same database, for what HTTP asks: it does not wait as long
   std::unique_ptr<broker> broker_;
   std::unique_ptr<database> broker_file_;  // the same file, for reading
-  std::unique_ptr<relay> relay_;
-  std::unique_ptr<prepared_service> prepared_;
-  std::unique_ptr<watched_service> watched_;
-  std::unique_ptr<http::server> http_;  // after what its routes ask, so that it ends before it
-  std::unique_ptr<background> loop_;
+  std::mutex preparing_;
+  std::atomic<bool> prepared_ = false;  // the service's database has the tables that this build needs
+  std::vector<std::unique_ptr<running_service>> services_;
+  std::vector<const running_service*> needed_;  // those of them without which it is not ready
+  std::unique_ptr<http::server> http_;          // after what its routes ask, so that it ends before it
 };
 
 }  // namespace settle::daemon

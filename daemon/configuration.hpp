@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "daemon/sweeping.hpp"
+#include "daemon/webhook_settings.hpp"
 #include "settle/environment.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
@@ -36,10 +39,16 @@ struct configuration {
   duration broker_keep = sqlite::broker_options{}.keep;
   std::int64_t broker_bytes_max = sqlite::broker_options{}.bytes_max;
 
+  duration sweep_interval = sweeping_options{}.interval;
+  duration sweep_webhook_keep = sweeping_options{}.webhook_keep;
+
+  std::int64_t http_workers = 8;
   std::int64_t http_header_bytes_max = 8 * 1024;
   std::int64_t http_body_bytes_max = 16 * 1024;
   duration http_timeout = std::chrono::seconds(10);
   std::int64_t http_connections_max = 64;
+
+  std::vector<webhook_settings> webhooks = {};  // tables [webhook.NAME], which only a file can have
 };
 
 }  // namespace settle::daemon

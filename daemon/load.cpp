@@ -3,31 +3,39 @@
 #include <fmt/format.h>
 
 #include "base/nearest_name.hpp"
+#include "daemon/load_webhooks.hpp"
 #include "daemon/option.hpp"
 #include "daemon/toml_file.hpp"
 
 namespace settle::daemon {
 namespace {
 
-std::vector<std::string> option_names() {
+// What somebody who wrote `key` may have meant: a setting, or one of a source of webhooks.
+std::vector<std::string> names_like(const std::string& key) {
   std::vector<std::string> names;
   for (const auto& one : all_options()) names.emplace_back(one.name);
+  const auto first = key.find('.');
+  const auto last = key.rfind('.');
+  if (first != last)
+    for (const auto& one : webhook_options())
+      names.push_back(fmt::format("webhook{}{}", key.substr(first, last - first + 1), one.name));
   return names;
 }
 
 class loading {
  public:
-  void read_file(const std::string& path) {
+  void read_file(const std::string& path, const std::vector<std::string>& environment) {
     if (path.empty()) return;
-    for (const auto& entry : read_toml_file(path, problems_)) {
-      const auto* what = find_option(entry.key);
-      const auto place = fmt::format("{}:{}", path, entry.line);
-      if (what == nullptr)
-        problems_.push_back(fmt::format("{}: unknown key '{}'; did you mean '{}'?", place, entry.key,
-                                        nearest_name(entry.key, option_names())));
-      else
-        set_from_file(*what, entry, place);
-    }
+    std::vector<toml_entry> of_webhooks;
+    for (auto& entry : read_toml_file(path, problems_))
+      if (entry.key.starts_with("webhook."))
+        of_webhooks.push_back(std::move(entry));
+      else if (!entry.is_table)
+        read_entry(path, entry);
+    auto webhooks = load_webhooks({path, of_webhooks, environment});
+    problems_.insert(problems_.end(), webhooks.problems.begin(), webhooks.problems.end());
+    result_.values.webhooks = std::move(webhooks.sources);
+    result_.origins.merge(webhooks.origins);
   }
 
   void read_environment(const std::vector<std::string>& environment) {
@@ -62,19 +70,24 @@ class loading {
 
  private:
   void set(const option& what, const std::string& text, const std::string& place) {
-    if (const auto refused = assign(result_.values, what, text))
+    note(what, assign(result_.values, what, text), place);
+  }
+
+  void note(const option& what, const std::optional<std::string>& refused, const std::string& place) {
+    if (refused)
       problems_.push_back(fmt::format("{}: {} {}", place, what.name, *refused));
     else
       result_.origins[std::string(what.name)] = place;
   }
 
-  void set_from_file(const option& what, const toml_entry& entry, const std::string& place) {
-    const bool fits = what.type == kind::bytes || is_quoted(what) == entry.is_text;
-    if (fits)
-      set(what, entry.text, place);
+  void read_entry(const std::string& path, const toml_entry& entry) {
+    const auto* what = find_option(entry.key);
+    const auto place = fmt::format("{}:{}", path, entry.line);
+    if (what == nullptr)
+      problems_.push_back(fmt::format("{}: unknown key '{}'; did you mean '{}'?", place, entry.key,
+                                      nearest_name(entry.key, names_like(entry.key))));
     else
-      problems_.push_back(
-          fmt::format("{}: {} is written {} quotes", place, what.name, is_quoted(what) ? "in" : "without"));
+      note(*what, assign_written(result_.values, *what, entry.text, entry.is_text), place);
   }
 
   // Other variables of this prefix may be there for other reasons (Kubernetes makes some), so only what
@@ -90,22 +103,11 @@ class loading {
   std::vector<std::string> problems_;
 };
 
-std::string toml_value(const configuration& values, const option& of) {
-  const auto text = shown(values, of);
-  if (!is_quoted(of)) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
 }  // namespace
 
 loaded load_configuration(const inputs& from) {
   loading all;
-  all.read_file(from.file);
+  all.read_file(from.file, from.environment);
   all.read_environment(from.environment);
   all.read_flags(from.flags);
   return all.result();
@@ -122,10 +124,10 @@ std::string print_configuration(const loaded& what) {
     const auto origin = what.origins.find(one.name);
     const auto line =
         fmt::format("{} = {}", dot == std::string_view::npos ? one.name : one.name.substr(dot + 1),
-                    toml_value(what.values, one));
+                    written(what.values, one));
     out += fmt::format("{:<40} # {}\n", line, origin == what.origins.end() ? "default" : origin->second);
   }
-  return out;
+  return out + print_webhooks(what.values.webhooks, what.origins);
 }
 
 }  // namespace settle::daemon

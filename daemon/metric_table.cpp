@@ -83,6 +83,8 @@ constexpr std::array table{
            "Failed rounds of a background service; it goes on after a pause."},
     metric{"settle_start_time_seconds", gauge, "", "When this process started, in seconds since 1970."},
     metric{"settle_store_up", gauge, "store", "1 if the store answered this scrape, 0 if not."},
+    metric{"settle_swept_total", counter, "what",
+           "Rows that settled has removed because their time was over: what is requests or webhooks."},
     metric{"settle_table_relay_failed_total", counter, "table",
            "Rows of an adopted table that were set to FAILED because the broker rejected them too often."},
     metric{"settle_table_relay_failures_total", counter, "table, fault",

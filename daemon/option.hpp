@@ -1,4 +1,5 @@
-// One row per setting: its name, its field, what it may be, and why one would change it.
+// One row per setting: its name, its field, what it may be, and why one would change it. Settings are those
+// of the daemon (configuration), and those of each source of webhooks (webhook_settings).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,11 @@
 #include <variant>
 
 #include "daemon/configuration.hpp"
+#include "daemon/webhook_settings.hpp"
 
 namespace settle::daemon {
 
-enum class kind { text, address, store, level, flag, count, bytes, time };
+enum class kind { text, address, store, level, flag, count, bytes, time, choice, place };
 
 // In the unit of the field: microseconds, bytes, or whatever is counted. For text: its length in bytes.
 struct bounds {
@@ -20,38 +22,57 @@ struct bounds {
   std::int64_t max = 0;
 };
 
-struct option {
-  using field = std::variant<std::string configuration::*, std::int64_t configuration::*,
-                             duration configuration::*, log_level configuration::*, bool configuration::*>;
+template <class Settings>
+struct option_of {
+  using field = std::variant<std::string Settings::*, std::int64_t Settings::*, duration Settings::*,
+                             log_level Settings::*, bool Settings::*>;
 
   std::string_view name;  // "relay.batch_max": batch_max in the file's section [relay]
   kind type;
   field where;
-  bounds allowed;
-  std::string_view unit;     // what a count counts: "events"
-  std::string_view meaning;  // for the reference page and for --help; the first sentence stands alone
-  bool secret = false;       // never shown: not by --print-config, not in an error
+  bounds allowed = {};
+  std::string_view unit = {};     // what a count counts: "events"
+  std::string_view meaning = {};  // for the reference page and for --help; the first sentence stands alone
+  bool secret = false;            // never shown: not by --print-config, not in an error
+  std::span<const std::string_view> words = {};  // of a choice
 };
 
+using option = option_of<configuration>;
 std::span<const option> all_options();
 const option* find_option(std::string_view name);
+
+// Of one table [webhook.NAME]; the names are those inside it.
+using webhook_option = option_of<webhook_settings>;
+std::span<const webhook_option> webhook_options();
+
+// Whether it means anything with this scheme.
+bool is_for(const webhook_option& what, std::string_view scheme);
 
 // Derived from the name, so that they cannot differ from it: SETTLE_RELAY_BATCH_MAX, --relay-batch-max.
 std::string environment_of(const option& of);
 std::string flag_of(const option& of);
 
 // Why a text cannot be the value of this option, in words that follow "relay.batch_max "; or nothing, and
-// then the configuration has it.
-std::optional<std::string> assign(configuration& to, const option& what, std::string_view text);
+// then the settings have it.
+template <class Settings>
+std::optional<std::string> assign(Settings& to, const option_of<Settings>& what, std::string_view text);
+
+// The same from a file, where it stands in quotes or not.
+template <class Settings>
+std::optional<std::string> assign_written(Settings& to, const option_of<Settings>& what,
+                                          std::string_view text, bool quoted);
 
 // The value as a file would have it, without quotes: 500, 4MiB, 10s. A secret gives "(hidden)", a store is
 // shown without its password.
-std::string shown(const configuration& from, const option& what);
+template <class Settings>
+std::string shown(const Settings& from, const option_of<Settings>& what);
 
-// Whether a file writes the value in quotes.
-bool is_quoted(const option& what);
+// As a file has it, with quotes where they belong.
+template <class Settings>
+std::string written(const Settings& from, const option_of<Settings>& what);
 
 // "1 to 10,000 events", "50ms to 1h"
-std::string allowed_text(const option& of);
+template <class Settings>
+std::string allowed_text(const option_of<Settings>& of);
 
 }  // namespace settle::daemon

@@ -40,22 +40,25 @@ constexpr std::array table{
            "",
            "Whether to create and update Settle's tables in the service's database at the start. If false, a "
            "database that lacks some is refused; `settle migrate --print` prints what is to be run there."},
-    option{"listen",
-           kind::address,
-           &config::listen,
-           {},
-           "",
-           "Where HTTP is served. An IPv4 address or an IPv6 address in brackets, and a port; port 0 takes a "
-           "free one and the log says which. There is no authentication yet, so keep it on loopback."},
+    option{
+        "listen",
+        kind::address,
+        &config::listen,
+        {},
+        "",
+        "Where HTTP is served. An IPv4 address or an IPv6 address in brackets, and a port; port 0 takes a "
+        "free one and the log says which. Nothing but webhooks is authenticated yet, so keep it on loopback; "
+        "let a proxy with TLS pass /webhooks/ on to it."},
     option{"log_level",
            kind::level,
            &config::log,
            {},
            "",
            "The least important log line that is written. Lines go to standard error."},
-    option{"drain_timeout", kind::time, &config::drain_timeout, between(milliseconds(0), hours(1)), "",
-           "How long a stop waits for the batch under way. After it the batch is cancelled, which loses "
-           "nothing: it is sent again by whoever relays next."},
+    option{
+        "drain_timeout", kind::time, &config::drain_timeout, between(milliseconds(0), hours(1)), "",
+        "How long a stop waits for the work under way: the relay's batch, webhooks, a sweep, requests. After "
+        "it the work is cancelled, which loses nothing: it is done again by whoever comes next."},
     option{"busy_timeout", kind::time, &config::busy_timeout, between(milliseconds(1), minutes(10)), "",
            "How long a write waits for other writers of the same file, or for a lock of the server. Then it "
            "fails "
@@ -126,6 +129,23 @@ constexpr std::array table{
         "When the messages take more, publishing is refused: relays pause, nothing is lost, and they resume "
         "when there is room again."},
 
+    option{"sweep.interval", kind::time, &config::sweep_interval, between(milliseconds(100), hours(24)), "",
+           "How often to look for what can be removed from the service's database: records of idempotent "
+           "requests whose time is over, and webhooks that are. Both go in slices with pauses between them."},
+    option{"sweep.webhook_keep", kind::time, &config::sweep_webhook_keep, between(hours(1), hours(24 * 3650)),
+           "",
+           "How long webhooks that are over stay in the journal, and with them the knowledge that a copy is "
+           "one. Much longer than a provider goes on trying, which may be days: what it first delivers after "
+           "this time is taken for a copy. Workers of your own in the same database have a keep too; the "
+           "shortest one decides."},
+
+    option{"http.workers",
+           kind::count,
+           &config::http_workers,
+           {1, 256},
+           "threads",
+           "Threads that answer what asks a database. Each may hold one connection to it; requests beyond "
+           "them wait for their turn. Fewer spare a PostgreSQL connections, more let slow answers overlap."},
     option{"http.header_bytes_max",
            kind::bytes,
            &config::http_header_bytes_max,
@@ -137,7 +157,7 @@ constexpr std::array table{
            &config::http_body_bytes_max,
            {0, mib},
            "",
-           "Largest body of a request. More is answered with 413."},
+           "Largest body of a request. More is answered with 413. Each source of webhooks has its own."},
     option{"http.timeout", kind::time, &config::http_timeout, between(milliseconds(10), minutes(10)), "",
            "How long a client may take to send a request or to receive an answer. Also how long an idle "
            "connection is kept."},

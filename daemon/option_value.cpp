@@ -1,6 +1,7 @@
 // Values as people write them: 10s, 4MiB, 500, 127.0.0.1:8600.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -28,7 +29,7 @@ constexpr std::array levels{log_level::debug, log_level::info, log_level::warnin
 std::string grouped(std::int64_t number) {
   auto out = std::to_string(number);
   for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > 0; at -= 3)
-    out.insert(static_cast<std::size_t>(at), ",");
+    out.insert(static_cast<std::size_t>(at), 1, ',');
   return out;
 }
 
@@ -38,9 +39,9 @@ std::string with_unit(std::int64_t value, std::span<const unit> units) {
   return fmt::format("0{}", units.front().name == "d" ? "s" : "B");
 }
 
-std::string number_text(std::int64_t value, const option& of) {
-  if (of.type == kind::time) return with_unit(value, time_units);
-  if (of.type == kind::bytes) return with_unit(value, byte_units);
+std::string number_text(std::int64_t value, kind type) {
+  if (type == kind::time) return with_unit(value, time_units);
+  if (type == kind::bytes) return with_unit(value, byte_units);
   return grouped(value);
 }
 
@@ -78,15 +79,6 @@ std::string example_of(kind type) {
   }
 }
 
-std::string got(const option& what, std::string_view text) {
-  return what.secret ? "" : fmt::format(", got '{}'", text);
-}
-
-std::optional<std::string> out_of_bounds(const option& what, std::string_view text, std::int64_t number) {
-  if (number >= what.allowed.min && number <= what.allowed.max) return std::nullopt;
-  return fmt::format("must be {}{}", allowed_text(what), got(what, text));
-}
-
 // Never quoted: there may be a password in it.
 bool is_store(std::string_view text) try {
   if (!text.empty()) compose::check_database(std::string(text));
@@ -95,75 +87,120 @@ bool is_store(std::string_view text) try {
   return false;
 }
 
-std::optional<std::string> check_text(const option& what, std::string_view text) {
-  if (what.type == kind::address)
-    return parse_address(text)
-               ? std::nullopt
-               : std::optional(fmt::format("must be {}{}", allowed_text(what), got(what, text)));
-  if (what.type == kind::store && !is_store(text)) return fmt::format("must be {}", allowed_text(what));
+bool is_quoted(kind type) { return type != kind::count && type != kind::flag; }
+
+// "stripe, standard or hmac"
+std::string listed(std::span<const std::string_view> words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
+  return out;
+}
+
+template <class Settings>
+std::string got(const option_of<Settings>& what, std::string_view text) {
+  return what.secret ? "" : fmt::format(", got '{}'", text);
+}
+
+template <class Settings>
+std::string refusal(const option_of<Settings>& what, std::string_view text) {
+  return fmt::format("must be {}{}", allowed_text(what), got(what, text));
+}
+
+// What is not quoted in the refusal may be a secret at the wrong place.
+template <class Settings>
+std::optional<std::string> check_text(const option_of<Settings>& what, std::string_view text) {
+  if (what.type == kind::address && !parse_address(text)) return refusal(what, text);
+  if (what.type == kind::choice && std::ranges::find(what.words, text) == what.words.end())
+    return refusal(what, text);
+  if (what.type == kind::address || what.type == kind::choice) return std::nullopt;
+  const auto refused = fmt::format("must be {}", allowed_text(what));
+  if (what.type == kind::store && !is_store(text)) return refused;
+  if (what.type == kind::place && !text.empty() && !read_place(text)) return refused;
   try {
     check_name(text, {what.name, static_cast<std::size_t>(what.allowed.max), what.allowed.min == 0});
   } catch (const error&) {
-    return fmt::format("must be {}", allowed_text(what));
+    return refused;
   }
   return std::nullopt;
 }
 
-std::optional<std::string> assign_level(log_level& to, const option& what, std::string_view text) {
+template <class Settings>
+std::optional<std::string> assign_level(log_level& to, const option_of<Settings>& what,
+                                        std::string_view text) {
   for (const auto level : levels)
     if (to_string(level) == text) {
       to = level;
       return std::nullopt;
     }
-  return fmt::format("must be {}{}", allowed_text(what), got(what, text));
+  return refusal(what, text);
 }
 
-std::optional<std::string> assign_flag(bool& to, const option& what, std::string_view text) {
-  if (text != "true" && text != "false")
-    return fmt::format("must be {}{}", allowed_text(what), got(what, text));
+template <class Settings>
+std::optional<std::string> assign_flag(bool& to, const option_of<Settings>& what, std::string_view text) {
+  if (text != "true" && text != "false") return refusal(what, text);
   to = text == "true";
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::string> assign(configuration& to, const option& what, std::string_view text) {
-  if (const auto* field = std::get_if<std::string configuration::*>(&what.where)) {
+template <class Settings>
+std::optional<std::string> assign(Settings& to, const option_of<Settings>& what, std::string_view text) {
+  if (const auto* field = std::get_if<std::string Settings::*>(&what.where)) {
     if (auto refused = check_text(what, text)) return refused;
     to.** field = text;
     return std::nullopt;
   }
-  if (const auto* field = std::get_if<log_level configuration::*>(&what.where))
+  if (const auto* field = std::get_if<log_level Settings::*>(&what.where))
     return assign_level(to.**field, what, text);
-  if (const auto* field = std::get_if<bool configuration::*>(&what.where))
+  if (const auto* field = std::get_if<bool Settings::*>(&what.where))
     return assign_flag(to.**field, what, text);
   const auto number = parse_number(what.type, text);
   if (!number) return fmt::format("must be {}{}", example_of(what.type), got(what, text));
-  if (auto refused = out_of_bounds(what, text, *number)) return refused;
-  if (const auto* field = std::get_if<duration configuration::*>(&what.where))
+  if (*number < what.allowed.min || *number > what.allowed.max) return refusal(what, text);
+  if (const auto* field = std::get_if<duration Settings::*>(&what.where))
     to.** field = duration(*number);
   else
-    to.*std::get<std::int64_t configuration::*>(what.where) = *number;
+    to.*std::get<std::int64_t Settings::*>(what.where) = *number;
   return std::nullopt;
 }
 
-std::string shown(const configuration& from, const option& what) {
+template <class Settings>
+std::optional<std::string> assign_written(Settings& to, const option_of<Settings>& what,
+                                          std::string_view text, bool quoted) {
+  if (what.type == kind::bytes || is_quoted(what.type) == quoted) return assign(to, what, text);
+  return fmt::format("is written {} quotes", is_quoted(what.type) ? "in" : "without");
+}
+
+template <class Settings>
+std::string shown(const Settings& from, const option_of<Settings>& what) {
   if (what.secret) return "(hidden)";
-  if (const auto* field = std::get_if<std::string configuration::*>(&what.where))
+  if (const auto* field = std::get_if<std::string Settings::*>(&what.where))
     return what.type == kind::store ? compose::without_secrets(from.**field) : from.**field;
-  if (const auto* field = std::get_if<bool configuration::*>(&what.where))
-    return from.**field ? "true" : "false";
-  if (const auto* field = std::get_if<log_level configuration::*>(&what.where))
+  if (const auto* field = std::get_if<bool Settings::*>(&what.where)) return from.**field ? "true" : "false";
+  if (const auto* field = std::get_if<log_level Settings::*>(&what.where))
     return std::string(to_string(from.**field));
-  if (const auto* field = std::get_if<duration configuration::*>(&what.where))
+  if (const auto* field = std::get_if<duration Settings::*>(&what.where))
     return with_unit((from.**field).count(), time_units);
-  const auto number = from.*std::get<std::int64_t configuration::*>(what.where);
+  const auto number = from.*std::get<std::int64_t Settings::*>(what.where);
   return what.type == kind::bytes ? with_unit(number, byte_units) : std::to_string(number);
 }
 
-bool is_quoted(const option& what) { return what.type != kind::count && what.type != kind::flag; }
+template <class Settings>
+std::string written(const Settings& from, const option_of<Settings>& what) {
+  const auto text = shown(from, what);
+  if (!is_quoted(what.type)) return text;
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return fmt::format("\"{}\"", escaped);
+}
 
-std::string allowed_text(const option& of) {
+template <class Settings>
+std::string allowed_text(const option_of<Settings>& of) {
   switch (of.type) {
     case kind::level:
       return "debug, info, warning or error";
@@ -177,11 +214,26 @@ std::string allowed_text(const option& of) {
     case kind::text:
       return fmt::format("text of {} to {} bytes without control characters", of.allowed.min,
                          grouped(of.allowed.max));
+    case kind::choice:
+      return listed(of.words);
+    case kind::place:
+      return "json:MEMBER or header:NAME, such as json:data.object.id";
     default:
       break;
   }
-  return fmt::format("{} to {}{}{}", number_text(of.allowed.min, of), number_text(of.allowed.max, of),
-                     of.unit.empty() ? "" : " ", of.unit);
+  return fmt::format("{} to {}{}{}", number_text(of.allowed.min, of.type),
+                     number_text(of.allowed.max, of.type), of.unit.empty() ? "" : " ", of.unit);
 }
+
+#define SETTLE_OPTIONS_OF(settings)                                                                    \
+  template std::optional<std::string> assign(settings&, const option_of<settings>&, std::string_view); \
+  template std::optional<std::string> assign_written(settings&, const option_of<settings>&,            \
+                                                     std::string_view, bool);                          \
+  template std::string shown(const settings&, const option_of<settings>&);                             \
+  template std::string written(const settings&, const option_of<settings>&);                           \
+  template std::string allowed_text(const option_of<settings>&)
+
+SETTLE_OPTIONS_OF(configuration);
+SETTLE_OPTIONS_OF(webhook_settings);
 
 }  // namespace settle::daemon

@@ -66,6 +66,25 @@ is a reason not to be ready if it is found later.
 A second SIGTERM or SIGINT ends the process at once. Nothing is lost by that: it is a crash, and crashes are covered.
 )";
 
+constexpr std::string_view webhooks_head = R"(
+## Tables `[webhook.NAME]`
+
+Each is a source of webhooks, taken at `POST /webhooks/NAME`: verified, journaled in the service's database, answered, and
+then published as an event to a topic. [The guide](../guides/webhooks.md#with-settled) says more. NAME is 1 to 100 letters,
+digits, `-` and `_`; there may be {} of them, in the file only.
+
+```toml
+[webhook.stripe]
+scheme = "stripe"
+keys_env = "STRIPE_WEBHOOK_SECRET"
+topic = "payments"
+```
+
+Keys never stand in the file: `keys_env` and `keys_file` say where they are, and they are read once, at the start. They
+appear in no output, log line or error.
+
+)";
+
 constexpr std::string_view metrics_head = R"(# Metrics
 
 <!-- Printed by `settled --print-metrics-reference`; a test compares. Change daemon/metric_table.cpp instead. -->
@@ -87,6 +106,24 @@ std::string row_of(const option& of) {
   return fmt::format("| `{}` | `{}` | `{}` | {} | {} | {}{} |\n", of.name, environment_of(of), flag_of(of),
                      fallback.empty() ? "empty" : "`" + fallback + "`", allowed_text(of), of.meaning,
                      of.secret ? " Secret: never shown." : "");
+}
+
+std::string default_of(const webhook_option& of, std::string_view scheme) {
+  if (!is_for(of, scheme)) return "–";
+  const auto text = shown(webhook_defaults("NAME", scheme), of);
+  if (of.name == "scheme" || (of.name == "event_id" && text.empty())) return "required";
+  return text.empty() ? "empty" : fmt::format("`{}`", text);
+}
+
+std::string webhooks_section() {
+  auto page = fmt::format(webhooks_head, webhook_sources_max);
+  page +=
+      "| key | default for stripe | for standard | for hmac | allowed | meaning "
+      "|\n|---|---|---|---|---|---|\n";
+  for (const auto& one : webhook_options())
+    page += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", one.name, default_of(one, "stripe"),
+                        default_of(one, "standard"), default_of(one, "hmac"), allowed_text(one), one.meaning);
+  return page;
 }
 
 std::string labels_of(const metric& of) {
@@ -112,7 +149,7 @@ std::string configuration_reference() {
     }
     page += row_of(one);
   }
-  return page.append(configuration_tail);
+  return page.append(webhooks_section()).append(configuration_tail);
 }
 
 std::string metrics_reference() {

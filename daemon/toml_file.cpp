@@ -41,7 +41,10 @@ class walk {
   void table(const toml::table& from, const std::string& prefix) {
     for (const auto& [name, node] : from) {
       const auto key = prefix + std::string(name.str());
-      if (const auto* inner = node.as_table())
+      const auto* inner = node.as_table();
+      if (inner != nullptr && inner->empty())
+        entries.push_back({key, "", false, name.source().begin.line, true});
+      else if (inner != nullptr)
         table(*inner, key + ".");
       else
         value(key, node, name.source().begin.line);

@@ -11,6 +11,7 @@ struct toml_entry {
   std::string text;
   bool is_text = false;  // a string in the file; otherwise a whole number
   std::size_t line = 0;
+  bool is_table = false;  // an empty one; others are there with what they hold
 };
 
 // Adds what it cannot read to `problems`, as "settled.toml:3: …". A file that cannot be read at all gives

@@ -54,6 +54,9 @@ class background {
   background(const background&) = delete;
   background& operator=(const background&) = delete;
 
+  // Asks it to stop and does not wait: for programs that stop several at once. stop() waits.
+  void ask_to_stop() noexcept;
+
   // Stops: the piece of work under way may finish for `drain`; then it is cancelled.
   // True if it finished by itself.
   bool stop(duration drain = std::chrono::seconds(10));

@@ -182,7 +182,7 @@ struct worker_options {
   duration park_max_age = std::chrono::hours(72);
   // How long events that are over stay in the journal, and with them the knowledge that they are. One that is
   // sent again after that is told by its provider's time, if it has one, and not run (`too_late`). FAILED
-  // ones, and those that wait, stay.
+  // ones, and those that wait, stay. Zero: this worker removes nothing; somebody else calls expire().
   duration keep = std::chrono::days(30);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);

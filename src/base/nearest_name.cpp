@@ -29,7 +29,8 @@ std::string nearest_name(std::string_view mistyped, std::span<const std::string>
   auto smallest = std::numeric_limits<std::size_t>::max();
   for (const auto& one : candidates) {
     const bool is_last_part = one.ends_with("." + std::string(mistyped));
-    const auto distance = is_last_part ? 0 : edit_distance(mistyped, one);
+    const bool is_beginning = one.starts_with(std::string(mistyped) + "_");
+    const auto distance = is_last_part || is_beginning ? 0 : edit_distance(mistyped, one);
     if (distance >= smallest) continue;
     smallest = distance;
     nearest = one;

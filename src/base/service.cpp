@@ -55,8 +55,10 @@ background::background(service& what)
 
 background::~background() { stop(); }
 
+void background::ask_to_stop() noexcept { stop_.request_stop(); }
+
 bool background::stop(duration drain) {
-  stop_.request_stop();
+  ask_to_stop();
   bool in_time = false;
   {
     std::unique_lock lock(mutex_);

@@ -211,6 +211,16 @@ TEST(service_loop, a_clean_stop_while_asleep_leaves_once) {
   EXPECT_EQ(work.left, 1);
 }
 
+TEST(service_loop, one_that_is_asked_to_stop_ends_before_anybody_waits_for_it) {
+  scripted_service work([](int, std::stop_token) { return false; });
+  background loop(work);
+  work.bell.await_sleeps(1);
+  loop.ask_to_stop();
+  while (work.left == 0) std::this_thread::yield();
+  EXPECT_TRUE(loop.stop(10s));
+  EXPECT_EQ(work.left, 1);
+}
+
 TEST(service_loop, the_destructor_stops) {
   scripted_service work([](int, std::stop_token) { return false; });
   {

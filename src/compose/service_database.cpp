@@ -26,11 +26,14 @@ void check_database(const std::string& where) {
 
 std::unique_ptr<database> open_database(const std::string& where, const database_options& with) {
   check_database(where);
-  if (!is_postgres(where)) return sqlite::open(where, {.env = with.env, .busy_timeout = with.busy_timeout});
+  if (!is_postgres(where))
+    return sqlite::open(
+        where, {.env = with.env, .busy_timeout = with.busy_timeout, .connections_max = with.connections_max});
   return postgres::open(where, {.env = with.env,
                                 .connect_timeout = with.connect_timeout,
                                 .busy_timeout = with.busy_timeout,
-                                .statement_timeout = with.statement_timeout});
+                                .statement_timeout = with.statement_timeout,
+                                .connections_max = with.connections_max});
 }
 
 std::string without_secrets(const std::string& where) {

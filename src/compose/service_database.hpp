@@ -19,6 +19,8 @@ bool is_postgres(std::string_view where);
 struct database_options {
   environment env = {};
   duration busy_timeout = postgres::options{}.busy_timeout;
+  // Connections, so transactions, at the same time.
+  int connections_max = postgres::options{}.connections_max;
   // Of a server; a file has none of these.
   duration connect_timeout = postgres::options{}.connect_timeout;
   duration statement_timeout = postgres::options{}.statement_timeout;

@@ -1,7 +1,7 @@
 // Giving back what nobody has confirmed in time, and forgetting what has ended long ago.
 #include <algorithm>
 
-#include "base/pause.hpp"
+#include "base/timer.hpp"
 #include "quantity/engine.hpp"
 #include "queries/quantity.hpp"
 #include "settle/error.hpp"
@@ -25,12 +25,6 @@ std::int64_t checked_batch(std::size_t at_most) {
     throw error(errc::invalid_argument, "a batch of reservations has 1 to 1000 of them");
   return static_cast<std::int64_t>(at_most);
 }
-
-// Nothing arrives: what is due depends on the clock alone.
-class timer final : public wakeup {
- public:
-  void wait(duration at_most, std::stop_token stop) override { pause(at_most, stop); }
-};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/json.hpp"
 #include "base/log_limit.hpp"
 #include "base/retry.hpp"
 #include "base/text.hpp"
@@ -27,9 +28,9 @@ void check(const worker_options& options) {
     refuse("webhook::worker_options.batch_max must be 1 to 10,000");
   if (options.attempts_max < 1) refuse("webhook::worker_options.attempts_max must be positive");
   for (const auto one : {options.retry_wait, options.retry_wait_max, options.park_wait, options.park_wait_max,
-                         options.idle_poll, options.keep})
-    if (one <= duration::zero())
-      refuse("webhook::worker_options: waits, idle_poll and keep must be positive");
+                         options.idle_poll})
+    if (one <= duration::zero()) refuse("webhook::worker_options: waits and idle_poll must be positive");
+  if (options.keep < duration::zero()) refuse("webhook::worker_options.keep must not be negative");
 }
 
 }  // namespace
@@ -49,10 +50,10 @@ class worker::engine {
 
   bool run_once(const std::stop_token& cancel) {
     bool did = false;
-    for (const auto& [source, by_type] : handlers_) {
+    for (const auto& source : due_sources()) {
       // Each source gets its share, so that a flood of one does not hold up the others.
       for (std::size_t n = 0; n < std::max<std::size_t>(options_.batch_max / handlers_.size(), 1); ++n) {
-        const auto how = try_one(source, by_type, cancel);
+        const auto how = try_one(source, handlers_.find(source)->second, cancel);
         if (how == ended::outage) return false;
         if (how == ended::nothing_due) break;
         did = true;
@@ -73,6 +74,16 @@ class worker::engine {
  private:
   using by_type = std::map<std::string, handler, std::less<>>;
   enum class ended { nothing_due, one, outage };
+
+  // Whoever has nothing to do must not take the write lock of a file to find that out.
+  std::vector<std::string> due_sources() {
+    json_array all;
+    for (const auto& [source, unused] : handlers_) all.add(source);
+    const auto rows = db_.read().execute(queries::webhook::due_sources, {all.text(), env().now()});
+    std::vector<std::string> due;
+    for (std::size_t i = 0; i < rows.size(); ++i) due.push_back(rows[i][0].text());
+    return due;
+  }
 
   static const handler* handler_of(const by_type& all, const received& what) {
     auto found = all.find(what.type);
@@ -176,7 +187,8 @@ class worker::engine {
     for (const auto& [source, unused] : handlers_)
       tx.post(queries::webhook::pull_waiting, {source, now, latest});
     tx.commit("webhook.pull");
-    const auto gone = expire(db_, options_.keep, expire_slice);
+    const bool removes = options_.keep > duration::zero();
+    const auto gone = removes ? expire(db_, options_.keep, expire_slice) : 0;
     count(&worker_counts::expired, gone);
     if (gone == expire_slice) return true;  // and again at once
     next_upkeep_ = now + upkeep_every;

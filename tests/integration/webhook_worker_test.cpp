@@ -206,6 +206,17 @@ TEST_P(webhook_worker, an_outage_charges_nobody_and_ends_the_round) {
   EXPECT_EQ(effects(), 5);
 }
 
+TEST_P(webhook_worker, removes_nothing_if_that_is_left_to_others) {
+  deliver(payment("old", "t", "k"));
+  const auto one = make(in_order, {.keep = 0s});
+  drain(*one);
+  time.advance(24h * 3650);
+  drain(*one);
+  EXPECT_EQ(status("old"), "APPLIED");
+  EXPECT_EQ(webhook::expire(*db), 1);
+  EXPECT_EQ(status("old"), "");
+}
+
 // Proves A3: the order follows by event
 TEST_P(webhook_worker, forwards_webhooks_as_events_that_keep_their_id) {
   const auto broker = sqlite::open_broker(dir.file("broker.db"), {.env = {.time = &time, .log = &log}});
@@ -338,7 +349,7 @@ TEST_P(webhook_worker, many_workers_at_once_apply_everything_once_and_early_ones
 
 TEST_P(webhook_worker, refuses_options_and_handlers_that_cannot_work) {
   EXPECT_EQ(test::code_of([&] { webhook::worker(*db, {.batch_max = 0}); }), errc::invalid_argument);
-  EXPECT_EQ(test::code_of([&] { webhook::worker(*db, {.keep = 0s}); }), errc::invalid_argument);
+  EXPECT_EQ(test::code_of([&] { webhook::worker(*db, {.keep = -1s}); }), errc::invalid_argument);
   webhook::worker one(*db);
   EXPECT_EQ(test::code_of([&] { one.on("", "", log_effect); }), errc::invalid_name);
   EXPECT_EQ(test::code_of([&] { one.on("payments", "", {}); }), errc::invalid_argument);

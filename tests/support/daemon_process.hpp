@@ -84,17 +84,28 @@ struct answer {
   std::string body;
 };
 
-inline answer request(int port, const std::string& line, const std::string& headers = "") {
-  const client to(port);
-  if (!to.connected()) return {};
-  to.send(line + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n" + headers + "\r\n");
-  const auto all = to.rest();
+inline answer answer_in(const std::string& all) {
   const auto end = all.find("\r\n\r\n");
   if (all.size() < 12 || end == std::string::npos) return {};
   return {std::stoi(all.substr(9, 3)), all.substr(0, end), all.substr(end + 4)};
 }
 
+inline answer request(int port, const std::string& line, const std::string& headers = "") {
+  const client to(port);
+  if (!to.connected()) return {};
+  to.send(line + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n" + headers + "\r\n");
+  return answer_in(to.rest());
+}
+
 inline answer get(int port, const std::string& path) { return request(port, "GET " + path); }
+
+inline answer post(int port, const std::string& path, const std::string& headers, const std::string& body) {
+  const client to(port);
+  if (!to.connected()) return {};
+  to.send("POST " + path + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: " +
+          std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body);
+  return answer_in(to.rest());
+}
 
 struct outcome {
   int code = -1;

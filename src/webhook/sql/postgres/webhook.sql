@@ -14,6 +14,11 @@ from (select exists (select from settle.webhook_horizons where source = $1 and $
 on conflict (source, event_id) do nothing
 returning id, status
 
+-- Those of the sources $1 of which something is due.
+-- name: due_sources
+select s.name from jsonb_array_elements_text($1::jsonb) s (name)
+where exists (select from settle.webhook_events e where e.source = s.name and e.next_at <= $2)
+
 -- The next one that is due, as applied. Whoever fails with it rolls back. Others pass over it meanwhile.
 -- name: take_due
 update settle.webhook_events set status = 'APPLIED', finished_at = $2, next_at = null
