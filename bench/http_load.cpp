@@ -34,13 +34,15 @@ int connected_to(std::uint16_t port) {
 }  // namespace
 
 std::string post_of(const std::string& path, const std::string& body) {
-  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+  return "POST " + path +
+         " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 http_load::http_load(std::uint16_t port, int connections, const std::string& path)
     : http_load(port, connections,
-                [request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"](
+                [request = "GET " + path +
+                           " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"](
                     std::size_t, std::string_view) { return request; }) {}
 
 http_load::http_load(std::uint16_t port, int connections, script next)
@@ -61,7 +63,8 @@ http_load::~http_load() {
 
 void http_load::ask(client& who) {
   const auto request = next_(who.number, who.heard);
-  if (::send(who.socket, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
+  if (::send(who.socket, request.data(), request.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(request.size()))
     throw std::runtime_error("the server takes no requests");
 }
 

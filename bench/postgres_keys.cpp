@@ -1,5 +1,5 @@
-// PostgreSQL: idempotency keys over HTTP. 64 clients claim a key and complete it, again and again. Against 32 that do
-// the same on connections of their own, with a transaction for each claim and each completion.
+// PostgreSQL: idempotency keys over HTTP. 64 clients claim a key and complete it, again and again. Against 32
+// that do the same on connections of their own, with a transaction for each claim and each completion.
 #include <array>
 #include <boost/json.hpp>
 #include <thread>
@@ -20,20 +20,24 @@ constexpr double transactions_max = 0.1;  // per request
 
 // The raw side's own table, with the same columns and indexes.
 constexpr auto raw_table =
-    "create table raw_claims (identity bytea primary key, service text not null, run text not null, epoch bigint not "
-    "null, fingerprint bytea not null, claimed_at bigint not null, lease_until bigint not null, expires_at bigint not "
+    "create table raw_claims (identity bytea primary key, service text not null, run text not null, epoch "
+    "bigint not "
+    "null, fingerprint bytea not null, claimed_at bigint not null, lease_until bigint not null, expires_at "
+    "bigint not "
     "null, status integer, headers text, body bytea, response_hash bytea) with (fillfactor = 60); "
     "create index on raw_claims (expires_at)";
 
 class raw_client {
  public:
   raw_client(const std::string& conninfo, int number) : on_(conninfo), number_(number) {
-    on_.prepare("claim",
-                "insert into raw_claims select sha256($1::bytea), 'shop', $2, 1, sha256('x'), 0, 0, 0 on conflict do "
-                "nothing");
-    on_.prepare("complete",
-                "update raw_claims set status = 201, headers = '[]', body = '{\"id\":7}', response_hash = "
-                "sha256('x'), expires_at = 0 where identity = sha256($1::bytea) and run = $2 and status is null");
+    on_.prepare(
+        "claim",
+        "insert into raw_claims select sha256($1::bytea), 'shop', $2, 1, sha256('x'), 0, 0, 0 on conflict do "
+        "nothing");
+    on_.prepare(
+        "complete",
+        "update raw_claims set status = 201, headers = '[]', body = '{\"id\":7}', response_hash = "
+        "sha256('x'), expires_at = 0 where identity = sha256($1::bytea) and run = $2 and status is null");
   }
   void claim_and_complete() {
     const auto key = std::to_string(number_) + "-" + std::to_string(++last_);
@@ -95,8 +99,9 @@ std::vector<bench::report> run(const bench::options& opts, const std::string& se
   const auto turns = bench::take_turns(
       rounds, [&] { return bench::measure(requests, [&] { load.run(requests); }); },
       [&] {
-        return bench::in_parallel({1, raw_clients, requests / raw_clients / 2},
-                                  [&](int client) { clients[static_cast<std::size_t>(client)]->claim_and_complete(); });
+        return bench::in_parallel({1, raw_clients, requests / raw_clients / 2}, [&](int client) {
+          clients[static_cast<std::size_t>(client)]->claim_and_complete();
+        });
       });
   // The raw side counts pairs.
   auto adjusted = turns;

@@ -1,5 +1,5 @@
-// PostgreSQL: idempotency keys in a store that has ten million of them, against one that has none. Takes minutes, most
-// of them to fill the store, so it runs by name only: BENCH=postgres_many_keys.
+// PostgreSQL: idempotency keys in a store that has ten million of them, against one that has none. Takes
+// minutes, most of them to fill the store, so it runs by name only: BENCH=postgres_many_keys.
 #include <atomic>
 
 #include "clients.hpp"
@@ -17,13 +17,18 @@ void fill(const std::string& conninfo, std::int64_t rows) {
   bench::raw_connection raw(conninfo);
   const auto count = std::to_string(rows);
   raw.run(
-      "insert into settle.idempotency_keys select sha256(('a' || n)::bytea), 'shop', gen_random_uuid()::text, "
+      "insert into settle.idempotency_keys select sha256(('a' || n)::bytea), 'shop', "
+      "gen_random_uuid()::text, "
       "sha256('f'), 0, 9000000000000000 + n / 1000, 201, '[]', '{\"status\":\"placed\"}', sha256('h') from "
-      "generate_series(1, " + count + ") n");
+      "generate_series(1, " +
+      count + ") n");
   raw.run(
-      "insert into settle.idempotency_claims select sha256(('b' || n)::bytea), 'shop', gen_random_uuid()::text, n, "
-      "sha256('f'), 0, 0, 9000000000000000 + n / 1000, 201, '[]', '{\"status\":\"placed\"}', sha256('h') from "
-      "generate_series(1, " + count + ") n");
+      "insert into settle.idempotency_claims select sha256(('b' || n)::bytea), 'shop', "
+      "gen_random_uuid()::text, n, "
+      "sha256('f'), 0, 0, 9000000000000000 + n / 1000, 201, '[]', '{\"status\":\"placed\"}', sha256('h') "
+      "from "
+      "generate_series(1, " +
+      count + ") n");
   raw.run("vacuum (analyze) settle.idempotency_keys");
   raw.run("vacuum (analyze) settle.idempotency_claims");
   raw.run("checkpoint");
@@ -64,20 +69,23 @@ std::vector<bench::report> run(const bench::options& opts, const std::string& se
   const std::int64_t rows = opts.quick ? 1000 : 10'000'000;
   fill(full_store.conninfo(), rows);
   shop full(full_store.conninfo()), empty(empty_store.conninfo());
-  const bench::slice_plan plan = opts.quick ? bench::slice_plan{1, many, 10} : bench::slice_plan{21, many, 200};
+  const bench::slice_plan plan =
+      opts.quick ? bench::slice_plan{1, many, 10} : bench::slice_plan{21, many, 200};
   const auto compare = [&](const char* name, const char* what, auto work) {
-    auto made = bench::compare(bench::take_turns(plan.rounds, [&] { return (full.*work)(plan); },
-                                                 [&] { return (empty.*work)(plan); }),
-                               target);
+    auto made = bench::compare(
+        bench::take_turns(
+            plan.rounds, [&] { return (full.*work)(plan); }, [&] { return (empty.*work)(plan); }),
+        target);
     made.name = name;
     made.what = what;
     made.unit = "keys/s";
     bench::keep_processor_time_only(made);
     return made;
   };
-  return {compare("postgres_many_keys_once", "once, ten million keys stored; in place of raw: none stored", &shop::once),
-          compare("postgres_many_keys_claims", "claim and complete, ten million keys stored; in place of raw: none",
-                  &shop::claim)};
+  return {compare("postgres_many_keys_once", "once, ten million keys stored; in place of raw: none stored",
+                  &shop::once),
+          compare("postgres_many_keys_claims",
+                  "claim and complete, ten million keys stored; in place of raw: none", &shop::claim)};
 }
 
 }  // namespace

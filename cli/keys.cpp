@@ -65,7 +65,8 @@ struct decision {
 
 unknown_claim find_claim(database& db, const std::string& text) {
   const auto run = uuid::parse(text);
-  if (!run) throw failure(errc::invalid_argument, fmt::format("'{}' is no claim; see `settle keys unknown`", text));
+  if (!run)
+    throw failure(errc::invalid_argument, fmt::format("'{}' is no claim; see `settle keys unknown`", text));
   const auto all = unknown_claims(db, looked_through_max);
   const auto found = std::ranges::find_if(all, [&](const auto& one) { return one.token.run == *run; });
   if (found == all.end())
@@ -76,14 +77,17 @@ unknown_claim find_claim(database& db, const std::string& text) {
 
 int resolve(const context& shared, const decision& how) {
   if (how.release == (how.status != 0))
-    throw failure(errc::invalid_argument,
-                  "decide with either --release (the work was not done) or --status (it was, and this is its answer)");
+    throw failure(
+        errc::invalid_argument,
+        "decide with either --release (the work was not done) or --status (it was, and this is its answer)");
   const auto db = open_existing(shared.service_path(), file_kind::service);
   const auto which = find_claim(*db, how.claim);
-  const auto what = how.release ? std::nullopt : std::optional(answer{.status = how.status, .body = how.body});
+  const auto what =
+      how.release ? std::nullopt : std::optional(answer{.status = how.status, .body = how.body});
   if (resolve_claim(*db, which, what) == claim_ended::lost)
     throw failure(errc::invalid_argument,
-                  fmt::format("claim {} was renewed, completed or taken over meanwhile; nothing was changed", how.claim));
+                  fmt::format("claim {} was renewed, completed or taken over meanwhile; nothing was changed",
+                              how.claim));
   if (shared.json)
     fmt::print("{}\n", boost::json::serialize(boost::json::object{{"resolved", how.claim}}));
   else
@@ -94,19 +98,24 @@ int resolve(const context& shared, const decision& how) {
 }
 
 void add_resolve(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("resolve",
-                                    "Decide a claim of unknown outcome, after you have found out what happened.\n"
-                                    "Its owner, should it come back, is told that the claim is lost.");
+  auto* command =
+      to.add_subcommand("resolve",
+                        "Decide a claim of unknown outcome, after you have found out what happened.\n"
+                        "Its owner, should it come back, is told that the claim is lost.");
   const auto how = std::make_shared<decision>();
-  command->add_option("CLAIM", how->claim, "The claim, as `settle keys unknown` names it")->option_text(" ")->required();
-  command->add_flag("--release", how->release, "The work was not done: the key is free again")->option_text(" ");
+  command->add_option("CLAIM", how->claim, "The claim, as `settle keys unknown` names it")
+      ->option_text(" ")
+      ->required();
+  command->add_flag("--release", how->release, "The work was not done: the key is free again")
+      ->option_text(" ");
   command->add_option("--status", how->status, "The work was done, with this status of HTTP")
       ->option_text("N")
       ->check(CLI::Range(100, 599));
   command->add_option("--body", how->body, "And this body. Default: empty")->option_text("TEXT");
-  describe_command(*command,
-                   "  settle keys resolve 01890a5d-ac96-774b-bcce-b302099a8057 --release\n"
-                   "  settle keys resolve 01890a5d-ac96-774b-bcce-b302099a8057 --status 201 --body '{\"id\":7}'");
+  describe_command(
+      *command,
+      "  settle keys resolve 01890a5d-ac96-774b-bcce-b302099a8057 --release\n"
+      "  settle keys resolve 01890a5d-ac96-774b-bcce-b302099a8057 --status 201 --body '{\"id\":7}'");
   command->callback([&shared, how] { shared.run = [&shared, how] { return resolve(shared, *how); }; });
 }
 

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "compose/service_database.hpp"
+#include "daemon/api/keys.hpp"
 #include "daemon/gauges.hpp"
 #include "daemon/metrics_text.hpp"
 #include "daemon/notify.hpp"
@@ -119,6 +120,10 @@ http::router app::routes() {
            {.quick = true});
   made.get("/readyz", [this](const http::request&) { return readiness(); });
   made.get("/metrics", [this](const http::request&) { return metrics_page(); });
+  add_key_routes(made, [this]() -> claims& {
+    if (!opened_ || !prepared_) throw error(errc::store_unavailable, "the stores are being opened");
+    return *keys_;
+  });
   webhooks_.add_routes(made, [this] { return opened_ && prepared_ ? service_view_.get() : nullptr; });
   return made;
 }
@@ -126,6 +131,7 @@ http::router app::routes() {
 void app::open_stores() {
   open_service();
   try_to_prepare();
+  open_keys();
   open_broker();
   make_services();
   opened_ = true;
@@ -173,6 +179,17 @@ void app::try_to_prepare() try { prepare_once(); } catch (const error& e) {
                   {{"database", service_->name()},
                    {"error", e.what()},
                    {"advice", "not ready until it answers; it is tried again and again"}});
+}
+
+void app::open_keys() {
+  if (config_.keys_redis.empty()) {
+    keys_ = open_claims(*service_view_);
+    return;
+  }
+  redis_ = redis::open(
+      config_.keys_redis,
+      {.env = env_, .connect_timeout = config_.http_timeout, .command_timeout = config_.http_timeout});
+  keys_ = open_claims(*redis_);
 }
 
 void app::open_broker() {
@@ -258,7 +275,15 @@ std::vector<std::string> app::reasons_not_ready() {
     if (auto trouble = one->trouble(silence_max)) reasons.push_back(std::move(*trouble));
   if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
+  if (auto why = unanswered_by_redis(); !why.empty()) reasons.push_back(std::move(why));
   return reasons;
+}
+
+std::string app::unanswered_by_redis() const try {
+  if (redis_) redis_->run({"PING"});
+  return {};
+} catch (const std::exception& e) {
+  return e.what();
 }
 
 http::response app::readiness() {

@@ -13,6 +13,7 @@
 #include "daemon/data_folder.hpp"
 #include "daemon/running_service.hpp"
 #include "daemon/webhooks.hpp"
+#include "settle/claims.hpp"
 #include "settle/http_server.hpp"
 #include "settle/metrics.hpp"
 
@@ -35,6 +36,7 @@ class app {
   address listening_on() const;
   void open_stores();
   void open_service();
+  void open_keys();
   void open_broker();
   void prepare_schema();
   void prepare_once();
@@ -48,6 +50,7 @@ class app {
   http::response metrics_page();
   std::vector<std::string> reasons_not_ready();
   std::string unanswered_by(database& store, bool is_broker) const;
+  std::string unanswered_by_redis() const;
 
   configuration config_;
   webhooks webhooks_;
@@ -59,6 +62,8 @@ class app {
   std::atomic<bool> stopping_ = false;
   std::unique_ptr<database> service_;
   std::unique_ptr<database> service_view_;  // the same database, for what HTTP asks: it does not wait as long
+  std::unique_ptr<redis::client> redis_;    // none: keys are in the service's database
+  std::unique_ptr<claims> keys_;
   std::unique_ptr<broker> broker_;
   std::unique_ptr<database> broker_file_;  // the same file, for reading
   std::mutex preparing_;

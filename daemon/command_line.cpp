@@ -43,6 +43,7 @@ void add_settings(CLI::App& program, std::map<std::string, std::string>& flags) 
         ->option_text(one.type == kind::time      ? "TIME"
                       : one.type == kind::address ? "ADDR"
                       : one.type == kind::store   ? "DB"
+                      : one.type == kind::redis   ? "URL"
                                                   : "VALUE")
         ->group("Settings");
   }

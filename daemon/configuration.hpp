@@ -39,6 +39,8 @@ struct configuration {
   duration broker_keep = sqlite::broker_options{}.keep;
   std::int64_t broker_bytes_max = sqlite::broker_options{}.bytes_max;
 
+  std::string keys_redis = {};  // empty: keys are in the service's database
+
   duration sweep_interval = sweeping_options{}.interval;
   duration sweep_webhook_keep = sweeping_options{}.webhook_keep;
 
@@ -46,7 +48,7 @@ struct configuration {
   std::int64_t http_header_bytes_max = 8 * 1024;
   std::int64_t http_body_bytes_max = 16 * 1024;
   duration http_timeout = std::chrono::seconds(10);
-  std::int64_t http_connections_max = 64;
+  std::int64_t http_connections_max = 256;
 
   std::vector<webhook_settings> webhooks = {};  // tables [webhook.NAME], which only a file can have
 };

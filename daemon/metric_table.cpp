@@ -14,6 +14,10 @@ constexpr std::array table{
            "Messages of a topic that a consumer group has not acknowledged."},
     metric{"settle_broker_messages", gauge, "topic", "Messages stored in the embedded broker."},
     metric{"settle_build_info", gauge, "version", "Always 1; the label says which version runs."},
+    metric{"settle_claims_total", counter, "operation, outcome",
+           "Calls about idempotency keys with leases: operation is claim, complete, renew or release; "
+           "outcome is that of "
+           "a claim (claimed, ask, completed, in_flight, mismatch, unknown), or done or lost."},
     metric{"settle_consumer_applied_total", counter, "consumer", "Messages whose handler ran and committed."},
     metric{"settle_consumer_beyond_horizon_total", counter, "consumer",
            "Messages that were not run because their deduplication record may have expired."},

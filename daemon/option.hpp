@@ -14,7 +14,7 @@
 
 namespace settle::daemon {
 
-enum class kind { text, address, store, level, flag, count, bytes, time, choice, place };
+enum class kind { text, address, store, redis, level, flag, count, bytes, time, choice, place };
 
 // In the unit of the field: microseconds, bytes, or whatever is counted. For text: its length in bytes.
 struct bounds {

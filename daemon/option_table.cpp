@@ -129,6 +129,14 @@ constexpr std::array table{
         "When the messages take more, publishing is refused: relays pause, nothing is lost, and they resume "
         "when there is room again."},
 
+    option{
+        "keys.redis", kind::redis, &config::keys_redis, bytes_of_store, "",
+        "A Redis for the idempotency keys of /v1/keys. Empty: the service's database, which forgets nothing. "
+        "Redis may: after a crash of the server its last second (appendfsync everysec), and then a request "
+        "may "
+        "run twice. One that evicts keys or keeps no append-only file is refused. The password is never "
+        "shown."},
+
     option{"sweep.interval", kind::time, &config::sweep_interval, between(milliseconds(100), hours(24)), "",
            "How often to look for what can be removed from the service's database: records of idempotent "
            "requests whose time is over, and webhooks that are. Both go in slices with pauses between them."},

@@ -87,6 +87,20 @@ bool is_store(std::string_view text) try {
   return false;
 }
 
+bool is_redis(std::string_view text) try {
+  if (!text.empty()) compose::redis_without_secrets(std::string(text));
+  return true;
+} catch (const error&) {
+  return false;
+}
+
+// Without what nobody should see.
+std::string shown_text(kind type, const std::string& text) {
+  if (type == kind::store) return compose::without_secrets(text);
+  if (type == kind::redis && !text.empty()) return compose::redis_without_secrets(text);
+  return text;
+}
+
 bool is_quoted(kind type) { return type != kind::count && type != kind::flag; }
 
 // "stripe, standard or hmac"
@@ -116,6 +130,7 @@ std::optional<std::string> check_text(const option_of<Settings>& what, std::stri
   if (what.type == kind::address || what.type == kind::choice) return std::nullopt;
   const auto refused = fmt::format("must be {}", allowed_text(what));
   if (what.type == kind::store && !is_store(text)) return refused;
+  if (what.type == kind::redis && !is_redis(text)) return refused;
   if (what.type == kind::place && !text.empty() && !read_place(text)) return refused;
   try {
     check_name(text, {what.name, static_cast<std::size_t>(what.allowed.max), what.allowed.min == 0});
@@ -177,7 +192,7 @@ template <class Settings>
 std::string shown(const Settings& from, const option_of<Settings>& what) {
   if (what.secret) return "(hidden)";
   if (const auto* field = std::get_if<std::string Settings::*>(&what.where))
-    return what.type == kind::store ? compose::without_secrets(from.**field) : from.**field;
+    return shown_text(what.type, from.**field);
   if (const auto* field = std::get_if<bool Settings::*>(&what.where)) return from.**field ? "true" : "false";
   if (const auto* field = std::get_if<log_level Settings::*>(&what.where))
     return std::string(to_string(from.**field));
@@ -208,6 +223,9 @@ std::string allowed_text(const option_of<Settings>& of) {
       return "true or false";
     case kind::store:
       return fmt::format("a file, postgresql://… or 'host=… dbname=… user=…', at most {} bytes",
+                         grouped(of.allowed.max));
+    case kind::redis:
+      return fmt::format("redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER], at most {} bytes",
                          grouped(of.allowed.max));
     case kind::address:
       return "ADDRESS:PORT, such as 127.0.0.1:8600 or [::1]:8600";

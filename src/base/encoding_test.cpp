@@ -6,9 +6,14 @@ namespace settle {
 namespace {
 
 TEST(encoding, base64_is_that_of_its_standard) {
-  const std::pair<std::string, std::string> pairs[] = {{"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},
-                                                       {"foo", "Zm9v"},  {"foob", "Zm9vYg=="},  {"fooba", "Zm9vYmE="},
-                                                       {"foobar", "Zm9vYmFy"}, {std::string("\0\xff", 2), "AP8="}};
+  const std::pair<std::string, std::string> pairs[] = {{"", ""},
+                                                       {"f", "Zg=="},
+                                                       {"fo", "Zm8="},
+                                                       {"foo", "Zm9v"},
+                                                       {"foob", "Zm9vYg=="},
+                                                       {"fooba", "Zm9vYmE="},
+                                                       {"foobar", "Zm9vYmFy"},
+                                                       {std::string("\0\xff", 2), "AP8="}};
   for (const auto& [bytes, text] : pairs) {
     EXPECT_EQ(to_base64(bytes), text);
     EXPECT_EQ(from_base64(text), bytes);

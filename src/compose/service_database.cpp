@@ -1,6 +1,7 @@
 #include "compose/service_database.hpp"
 
 #include "postgres/settings.hpp"
+#include "redis/address.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 
@@ -38,6 +39,11 @@ std::unique_ptr<database> open_database(const std::string& where, const database
 
 std::string without_secrets(const std::string& where) {
   return is_postgres(where) ? postgres::without_secrets(where) : where;
+}
+
+std::string redis_without_secrets(const std::string& url) {
+  const auto at = redis::parse_url(url);
+  return "redis://" + at.host + ":" + std::to_string(at.port) + "/" + std::to_string(at.database);
 }
 
 }  // namespace settle::compose

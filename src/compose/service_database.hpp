@@ -37,4 +37,7 @@ void check_database(const std::string& where);
 // with.
 std::string without_secrets(const std::string& where);
 
+// Of a redis:// URL. Throws invalid_argument, without quoting it, if it cannot be read.
+std::string redis_without_secrets(const std::string& url);
+
 }  // namespace settle::compose

@@ -11,8 +11,8 @@ namespace {
 
 constexpr request_identity click{"shop", "ann", "k-1"};
 
-// An owner that is paused between its deed and its completion, and somebody who sends the request again. Gives how
-// often it was done.
+// An owner that is paused between its deed and its completion, and somebody who sends the request again.
+// Gives how often it was done.
 std::int64_t deeds_with_a_paused_owner() {
   claims_world world(claims_store::sqlite);
   const auto paused = world.open();

@@ -1,0 +1,148 @@
+// Idempotency keys of a running daemon, on every store: the real program, real connections, real kills.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <boost/json.hpp>
+#include <thread>
+
+#include "support/daemon_process.hpp"
+#include "support/postgres_fixture.hpp"
+#include "support/temp_dir.hpp"
+
+namespace settle {
+namespace {
+
+namespace json = boost::json;
+using test::eventually;
+using test::program;
+
+enum class keys_in { sqlite, postgres, redis };
+
+struct daemon_keys : ::testing::TestWithParam<keys_in> {
+  void SetUp() override {
+    if (GetParam() == keys_in::postgres) {
+      if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
+      own.emplace();
+    }
+    if (GetParam() == keys_in::redis)
+      if (const auto missing = test::redis_missing(); !missing.empty()) GTEST_SKIP() << missing;
+    service = "shop-" + std::to_string(::getpid()) + "-" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+
+  std::unique_ptr<program> start(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"--listen", "127.0.0.1:0", "--data", dir.file("data")};
+    if (own) arguments.insert(arguments.end(), {"--database", own->conninfo()});
+    if (GetParam() == keys_in::redis && more.empty())
+      arguments.insert(arguments.end(), {"--keys-redis", test::redis_url()});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    auto made = std::make_unique<program>(SETTLED, arguments, dir.file("settled"), test::surroundings{});
+    EXPECT_TRUE(made->logs(" info ready ")) << made->log();
+    return made;
+  }
+
+  std::pair<int, json::object> ask(const program& at, const std::string& operation, json::object with) {
+    with["service"] = service;
+    with["caller"] = "ann";
+    with["key"] = "k-1";
+    const auto got = test::post(at.port(), "/v1/keys/" + operation, "Content-Type: application/json\r\n",
+                                json::serialize(with));
+    if (got.status == 0) return {0, {}};
+    return {got.status, json::parse(got.body).as_object()};
+  }
+
+  test::temp_dir dir;
+  std::optional<test::scratch_database> own;
+  std::string service;
+};
+
+// Proves I1, I2, I4
+TEST_P(daemon_keys, are_had_by_one_of_fifty_connections_and_answered_to_the_others) {
+  const auto running = start();
+  std::atomic<int> had = 0, told = 0;
+  {
+    std::vector<std::jthread> clients;
+    for (int n = 0; n < 50; ++n)
+      clients.emplace_back([&] {
+        for (int tries = 0; tries < 2000; ++tries) {
+          const auto [status, said] = ask(*running, "claim", {});
+          if (status == 409) continue;
+          ASSERT_EQ(status, 200) << json::serialize(said);
+          if (said.at("outcome") == "completed") {
+            EXPECT_EQ(said.at("answer").at("body"), "done");
+            ++told;
+            return;
+          }
+          ++had;
+          EXPECT_EQ(
+              ask(*running, "complete",
+                  {{"token", said.at("token")}, {"answer", json::object{{"status", 201}, {"body", "done"}}}})
+                  .first,
+              200);
+        }
+      });
+  }
+  EXPECT_EQ(had, 1);
+  EXPECT_EQ(told, 50);
+  EXPECT_NE(test::get(running->port(), "/metrics")
+                .body.find("settle_claims_total{operation=\"claim\",outcome=\"claimed\"} 1"),
+            std::string::npos);
+}
+
+// Proves I4, I7
+TEST_P(daemon_keys, survive_a_daemon_that_is_killed_between_claim_and_completion) {
+  auto running = start();
+  const auto mine = ask(*running, "claim", {}).second;
+  ASSERT_EQ(mine.at("outcome"), "claimed");
+  running->end(SIGKILL);
+  running.reset();
+  running = start();
+  EXPECT_EQ(ask(*running, "claim", {}).second.at("code"), "idempotency_in_flight");
+  const json::object completion{{"token", mine.at("token")}, {"answer", json::object{{"status", 201}}}};
+  EXPECT_EQ(ask(*running, "complete", completion).first, 200);
+  running->end(SIGKILL);
+  running.reset();
+  running = start();
+  EXPECT_EQ(ask(*running, "claim", {}).second.at("outcome"), "completed");
+}
+
+std::string name_of(const ::testing::TestParamInfo<keys_in>& of) {
+  if (of.param == keys_in::sqlite) return "sqlite";
+  return of.param == keys_in::postgres ? "postgres" : "redis";
+}
+INSTANTIATE_TEST_SUITE_P(stores, daemon_keys,
+                         ::testing::Values(keys_in::sqlite, keys_in::postgres, keys_in::redis), name_of);
+
+// A Redis that can be stopped.
+struct daemon_keys_in_redis : daemon_keys {};
+INSTANTIATE_TEST_SUITE_P(servers, daemon_keys_in_redis, ::testing::Values(keys_in::redis), name_of);
+
+// Proves I4
+TEST_P(daemon_keys_in_redis, are_refused_while_it_is_away_and_had_when_it_is_back) {
+  const test::private_server server("redis");
+  const auto running = start({"--keys-redis", server.redis_url()});
+  ASSERT_EQ(ask(*running, "claim", {}).second.at("outcome"), "claimed");
+  server.command("stop redis");
+  EXPECT_EQ(ask(*running, "claim", {}).first, 503);
+  EXPECT_EQ(test::get(running->port(), "/readyz").status, 503);
+  server.command("start redis");
+  EXPECT_TRUE(eventually([&] { return ask(*running, "claim", {}).first == 409; })) << "it has not forgotten";
+  EXPECT_TRUE(eventually([&] { return test::get(running->port(), "/readyz").status == 200; }));
+}
+
+// Proves I2
+TEST_P(daemon_keys_in_redis, are_not_kept_by_one_whose_url_cannot_be_read_and_its_password_is_not_shown) {
+  const program wrong(SETTLED, {"--data", dir.file("data"), "--keys-redis", "http://:sesame@host"},
+                      dir.file("wrong"), test::surroundings{});
+  EXPECT_TRUE(wrong.logs("keys.redis")) << wrong.log();
+  EXPECT_EQ(wrong.log().find("sesame"), std::string::npos) << wrong.log();
+  program shown(SETTLED, {"--keys-redis", "redis://:sesame@cache:7000/2", "--print-config"},
+                dir.file("shown"), test::surroundings{});
+  const auto out = shown.end().out;
+  EXPECT_NE(out.find("redis://cache:7000/2"), std::string::npos) << out;
+  EXPECT_EQ(out.find("sesame"), std::string::npos) << out;
+}
+
+}  // namespace
+}  // namespace settle
