@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "base/parts.hpp"
 #include "base/sha256.hpp"
+#include "base/zoo.hpp"
 #include "settle/error.hpp"
 
 namespace settle::keys {
@@ -41,7 +42,11 @@ std::vector<std::pair<std::string, std::string>> headers_from(const std::string&
 
 std::string identity_of(const request_identity& who) {
   std::string text;
-  for (const auto part : {who.service, who.caller, who.key}) append_part(text, part);
+  for (const auto part : {who.service, who.caller, who.key})
+    if (zoo::has(zoo::bug::key_joined_as_text))
+      text.append(part).append(":");
+    else
+      append_part(text, part);
   return digest(text);
 }
 
