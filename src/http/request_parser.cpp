@@ -39,6 +39,7 @@ class beast_parser final : public beast::http::basic_parser<true> {
   int version() const { return version_; }
   bool has_line() const { return version_ != 0; }
   bool has_chunk_header() const { return has_chunk_header_; }  // in what was given last
+  bool awaits_chunk_header() const { return chunked() && chunk_bytes_left_ == 0; }
 
  private:
   void refuse(const refusal& why, error_code& failed) {
@@ -83,10 +84,12 @@ class beast_parser final : public beast::http::basic_parser<true> {
     if (!is_field_value(view(extension)))
       return refuse({400, "chunk_malformed", "a chunk's extension has control characters"}, failed);
     if (size > body_bytes_max_ - into_.body.size())
-      refuse({413, "body_too_large", "the body is too large"}, failed);
+      return refuse({413, "body_too_large", "the body is too large"}, failed);
+    chunk_bytes_left_ = size;
   }
 
   std::size_t on_chunk_body_impl(std::uint64_t, text_view bytes, error_code&) override {
+    chunk_bytes_left_ -= bytes.size();
     into_.body.append(view(bytes));
     return bytes.size();
   }
@@ -98,6 +101,7 @@ class beast_parser final : public beast::http::basic_parser<true> {
   std::size_t fields_ = 0;
   int version_ = 0;
   bool has_chunk_header_ = false;
+  std::uint64_t chunk_bytes_left_ = 0;
   refusal refused_;
 };
 
@@ -211,7 +215,8 @@ class request_parser::state {
   }
 
   bool read_body(std::string_view bytes, progress& made) {
-    if (bytes.empty()) return false;
+    // Where a chunk begins there are at least "0 CR LF CR LF" to come. Beast asserts that it gets as much.
+    if (bytes.size() < (parser_->awaits_chunk_header() ? 5 : 1)) return false;
     error_code failed;
     const auto consumed = put(bytes, failed);
     made.consumed += consumed;
