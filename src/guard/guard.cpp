@@ -8,6 +8,7 @@
 #include "base/nearest_name.hpp"
 #include "base/text.hpp"
 #include "base/time_text.hpp"
+#include "base/zoo.hpp"
 #include "guard/machine.hpp"
 #include "queries/guard.hpp"
 #include "settle/error.hpp"
@@ -75,7 +76,9 @@ std::vector<sql::blank> blanks_of(const guard_options& of, const std::vector<ass
 }
 
 move_statements statements_for(const guard_options& of, const std::vector<assignment>& set) {
-  return {{queries::guard::move, blanks_of(of, set, move_parameters)},
+  const auto& move =
+      zoo::has(zoo::bug::state_checked_then_changed) ? queries::guard::look_at_state : queries::guard::move;
+  return {{move, blanks_of(of, set, move_parameters)},
           {queries::guard::set_state, blanks_of(of, set, set_parameters)}};
 }
 

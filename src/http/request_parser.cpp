@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "http/characters.hpp"
+
 namespace settle::inline v0::http {
 namespace {
 
@@ -15,22 +17,29 @@ using text_view = beast::string_view;
 
 std::string_view view(text_view text) { return {text.data(), text.size()}; }
 
+constexpr refusal line_too_long{414, "target_too_long", "the request line is too long"};
 constexpr refusal malformed{400, "request_malformed", "this is not an HTTP/1.1 request"};
 
 // Takes what Beast has parsed, and refuses what Beast would let pass.
 class beast_parser final : public beast::http::basic_parser<true> {
  public:
   beast_parser(const parser_limits& limits, request& into) : limits_(limits), into_(into) {
-    this->header_limit(static_cast<std::uint32_t>(limits.header_bytes_max));
+    // Beast stops a few bytes before its limit if they come one by one. Ours is counted in read_head().
+    this->header_limit(static_cast<std::uint32_t>(limits.header_bytes_max + 8));
     this->body_limit(boost::none);
     this->eager(false);
   }
 
-  void give(std::string_view bytes) { input_ = bytes; }
+  void give(std::string_view bytes) {
+    input_ = bytes;
+    has_chunk_header_ = false;
+  }
   void limit_body(std::size_t bytes_max) { body_bytes_max_ = bytes_max; }
   const refusal& refused() const { return refused_; }
   int version() const { return version_; }
   bool has_line() const { return version_ != 0; }
+  bool has_chunk_header() const { return has_chunk_header_; }  // in what was given last
+  bool awaits_chunk_header() const { return chunked() && chunk_bytes_left_ == 0; }
 
  private:
   void refuse(const refusal& why, error_code& failed) {
@@ -39,7 +48,10 @@ class beast_parser final : public beast::http::basic_parser<true> {
   }
 
   void on_request_impl(beast::http::verb, text_view method, text_view target, int version,
-                       error_code&) override {
+                       error_code& failed) override {
+    constexpr std::size_t beside = std::string_view("  HTTP/1.1").size();
+    if (method.size() + target.size() + beside > limits_.request_line_bytes_max)
+      return refuse(line_too_long, failed);
     version_ = version;
     into_.method.assign(view(method));
     into_.target.assign(view(target));
@@ -66,12 +78,18 @@ class beast_parser final : public beast::http::basic_parser<true> {
     return bytes.size();
   }
 
-  void on_chunk_header_impl(std::uint64_t size, text_view, error_code& failed) override {
+  void on_chunk_header_impl(std::uint64_t size, text_view extension, error_code& failed) override {
+    has_chunk_header_ = true;
+    // In quotes Beast lets everything pass, also a line feed, which others take for the end of the line.
+    if (!is_field_value(view(extension)))
+      return refuse({400, "chunk_malformed", "a chunk's extension has control characters"}, failed);
     if (size > body_bytes_max_ - into_.body.size())
-      refuse({413, "body_too_large", "the body is too large"}, failed);
+      return refuse({413, "body_too_large", "the body is too large"}, failed);
+    chunk_bytes_left_ = size;
   }
 
   std::size_t on_chunk_body_impl(std::uint64_t, text_view bytes, error_code&) override {
+    chunk_bytes_left_ -= bytes.size();
     into_.body.append(view(bytes));
     return bytes.size();
   }
@@ -82,6 +100,8 @@ class beast_parser final : public beast::http::basic_parser<true> {
   std::size_t body_bytes_max_ = 0;
   std::size_t fields_ = 0;
   int version_ = 0;
+  bool has_chunk_header_ = false;
+  std::uint64_t chunk_bytes_left_ = 0;
   refusal refused_;
 };
 
@@ -122,7 +142,7 @@ class request_parser::state {
   void begin(request& into) {
     parser_.emplace(limits_, into);
     head_bytes_ = 0;
-    is_begun_ = head_is_given_ = false;
+    is_begun_ = head_is_given_ = line_is_skipped_ = false;
   }
 
   progress feed(std::string_view bytes) {
@@ -149,10 +169,12 @@ class request_parser::state {
   // False: more bytes are needed.
   bool read_head(std::string_view bytes, progress& made) {
     if (bytes.empty()) return false;
-    // An empty line before a request is what some clients leave behind the one before (RFC 9112, 2.2).
-    if (!is_begun_ && bytes.front() == '\r') {
+    // An empty line before a request is what some clients leave behind the one before (RFC 9112, 2.2). With
+    // more of them a connection could be kept open for ever.
+    if (!is_begun_ && !line_is_skipped_ && bytes.front() == '\r') {
       if (bytes.size() < 2) return false;
-      if (bytes[1] == '\n') bytes.remove_prefix(2), made.consumed += 2;
+      line_is_skipped_ = bytes[1] == '\n';
+      if (line_is_skipped_) bytes.remove_prefix(2), made.consumed += 2;
     }
     if (bytes.empty()) return false;
     is_begun_ = true;
@@ -168,7 +190,7 @@ class request_parser::state {
     else if (failed)
       made.refused = trouble_ahead(rest);
     else
-      made.refused = trouble_behind(bytes);
+      made.refused = trouble_behind();
     if (failed || made.refused) return failed != error::need_more;
     if (!parser_->is_header_done()) return true;
     made.reached = step::head;
@@ -178,32 +200,32 @@ class request_parser::state {
 
   // Without an end in sight.
   refusal trouble_ahead(std::string_view rest) const {
-    if (!parser_->has_line() && rest.size() > limits_.request_line_bytes_max &&
-        rest.find('\n') >= limits_.request_line_bytes_max)
-      return {414, "target_too_long", "the request line is too long"};
+    const auto line_bytes_max = limits_.request_line_bytes_max + 2;  // with its end
+    if (!parser_->has_line() && rest.size() >= line_bytes_max && rest.find('\n') >= line_bytes_max)
+      return line_too_long;
     if (head_bytes_ + rest.size() > limits_.header_bytes_max)
       return {431, "headers_too_large", "the headers are too large"};
     if (has_bare_line_feed(rest)) return {400, "line_malformed", "lines end with CR LF"};
     return {};
   }
 
-  refusal trouble_behind(std::string_view bytes) const {
-    if (head_bytes_ > limits_.header_bytes_max)
-      return {431, "headers_too_large", "the headers are too large"};
-    if (head_bytes_ > limits_.request_line_bytes_max && bytes.find("\r\n") > limits_.request_line_bytes_max)
-      return {414, "target_too_long", "the request line is too long"};
-    return {};
+  refusal trouble_behind() const {
+    if (head_bytes_ <= limits_.header_bytes_max) return {};
+    return {431, "headers_too_large", "the headers are too large"};
   }
 
   bool read_body(std::string_view bytes, progress& made) {
-    if (bytes.empty()) return false;
+    // Where a chunk begins there are at least "0 CR LF CR LF" to come. Beast asserts that it gets as much.
+    if (bytes.size() < (parser_->awaits_chunk_header() ? 5 : 1)) return false;
     error_code failed;
-    made.consumed += put(bytes, failed);
+    const auto consumed = put(bytes, failed);
+    made.consumed += consumed;
+    const auto header_bytes = failed ? bytes.size() : parser_->has_chunk_header() ? consumed : 0;
     if (parser_->refused())
       made.refused = parser_->refused();
     else if (failed && failed != error::need_more)
       made.refused = refusal_for(failed, bytes);
-    else if (failed && bytes.size() > limits_.header_bytes_max)
+    else if (header_bytes > limits_.header_bytes_max)
       made.refused = {400, "chunk_malformed", "a chunk's header or the trailer is too large"};
     else if (failed && has_bare_line_feed(bytes))
       made.refused = {400, "line_malformed", "lines end with CR LF"};
@@ -219,6 +241,7 @@ class request_parser::state {
   std::optional<beast_parser> parser_;
   std::size_t head_bytes_ = 0;
   bool is_begun_ = false;
+  bool line_is_skipped_ = false;
   bool head_is_given_ = false;
 };
 

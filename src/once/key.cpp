@@ -6,6 +6,7 @@
 #include "base/parts.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "base/zoo.hpp"
 #include "settle/error.hpp"
 #include "settle/event.hpp"
 
@@ -64,7 +65,11 @@ void check_answer(const answer& of, std::size_t bytes_max, std::string_view limi
 
 std::string identity_of(const request_identity& who) {
   std::string text;
-  for (const auto part : {who.service, who.caller, who.key}) append_part(text, part);
+  for (const auto part : {who.service, who.caller, who.key})
+    if (zoo::has(zoo::bug::key_joined_as_text))
+      text.append(part).append(":");
+    else
+      append_part(text, part);
   return digest(text);
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/zoo.hpp"
 #include "once/in_flight.hpp"
 #include "once/key.hpp"
 #include "queries/once.hpp"
@@ -43,6 +44,8 @@ statement record_of(const environment& env, const request_identity& who, const o
   row.emplace_back(now);
   row.emplace_back(now + options.keep);
   keys::append_answer(row, what);
+  if (zoo::has(zoo::bug::key_checked_then_inserted))
+    return {queries::once::record_key_if_new, std::move(row)};
   return {queries::once::record_key, std::move(row)};
 }
 
@@ -57,7 +60,8 @@ std::optional<once_result> look(transaction& tx, const opened_key& key) {
   const auto found =
       tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity)});
   if (const auto known = keys::read_stored(found)) return answered(*known, key);
-  if (found[0][0].integer() == 0) return once_result{once_outcome::in_flight, {}};
+  if (found[0][0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted))
+    return once_result{once_outcome::in_flight, {}};
   return std::nullopt;
 }
 
@@ -124,6 +128,10 @@ std::optional<once_result> try_once(database& db, const request_identity& who, c
     if (what.keep == keeps::nothing) return once_result{once_outcome::executed, std::move(what)};
     tx.emplace(db.begin(cancel));
     if (auto known = look(*tx, key)) return known;
+  }
+  if (zoo::has(zoo::bug::key_recorded_after_commit)) {
+    tx->commit("once.effects");
+    tx.emplace(db.begin(cancel));
   }
   auto ended = commit_record(db, *tx, record_of(db.env(), who, key, what, options), key, cancel);
   if (ended && ended->outcome == once_outcome::executed) ended->what = std::move(what);

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "base/zoo.hpp"
 #include "quantity/engine.hpp"
 #include "queries/quantity.hpp"
 #include "settle/error.hpp"
@@ -33,6 +34,11 @@ quantity_options checked(quantity_options given) {
   return given;
 }
 
+const query& lock_item_query() {
+  return zoo::has(zoo::bug::quantity_read_then_written) ? queries::quantity::read_item
+                                                        : queries::quantity::lock_item;
+}
+
 sql::filled_query filled(const query& text, const quantity_options& of) {
   const std::array<sql::blank, 3> names{{{"table", sql::checked_table(of.table, "quantity_options.table")},
                                          {"key", sql::quoted_name(of.key)},
@@ -55,7 +61,7 @@ std::string_view to_string(add_outcome of) {
 quantity::engine::engine(quantity_options given)
     : options(checked(std::move(given))),
       change_one_query(filled(queries::quantity::change_one, options)),
-      lock_item(filled(queries::quantity::lock_item, options)),
+      lock_item(filled(lock_item_query(), options)),
       change_item(filled(queries::quantity::change_item, options)),
       probe(filled(queries::quantity::probe, options)),
       count_below(filled(queries::quantity::count_below, options)) {}
@@ -92,8 +98,11 @@ quantity::engine::one_change quantity::engine::change_one(transaction& tx, const
                                                           std::int64_t change, bounds within,
                                                           const quantity_note& note) const {
   const auto now = tx.env().now();
-  const auto found = tx.execute(change_one_query.get(), {item, change, within.low, within.high,
-                                                         options.resource, note.reason, note.reference, now});
+  const auto found =
+      zoo::has(zoo::bug::quantity_read_then_written)
+          ? tx.execute(lock_item.get(), {item})
+          : tx.execute(change_one_query.get(), {item, change, within.low, within.high, options.resource,
+                                                note.reason, note.reference, now});
   if (found.size() > 1)
     refuse(fmt::format("{} rows of {} have the {} {}; a key must be unique", found.size(), options.table,
                        options.key, sql::key_text(item, "the key")));

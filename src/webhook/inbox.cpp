@@ -5,6 +5,8 @@
 
 #include "base/log_limit.hpp"
 #include "base/text.hpp"
+#include "base/zoo.hpp"
+#include "queries/webhook.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
@@ -135,12 +137,23 @@ class inbox::engine {
     try {
       return decide(work(event), event.id);
     } catch (const std::exception& e) {
+      if (zoo::has(zoo::bug::webhook_answered_before_commit)) return decide(outcome::journaled, event.id);
       return decide_failure(e, event.id);
     }
   }
 
+  // Only in the zoo.
+  outcome apply_and_note(transaction& tx, const received& event, const handler& with) const {
+    if (!tx.execute(queries::webhook::find_event, {event.source, event.id}).empty())
+      return outcome::duplicate;
+    with(event, tx);
+    tx.execute(hooks::insert_statement(event, source_.ignore_stale, "APPLIED"));
+    return outcome::applied;
+  }
+
   // Dedup first: of several deliveries at once one goes on, and the others wait for its end.
   outcome apply_event(transaction& tx, const received& event, const handler& with) const {
+    if (zoo::has(zoo::bug::webhook_checked_then_noted)) return apply_and_note(tx, event, with);
     const auto row = with_fault_points(tx.env(), "webhook.insert", [&] {
       return tx.execute(hooks::insert_statement(event, source_.ignore_stale, "APPLIED"));
     });

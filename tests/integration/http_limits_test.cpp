@@ -41,6 +41,8 @@ TEST_F(http_limits, of_the_request_line_and_the_headers) {
   const std::string line = "GET /quick HTTP/1.1\r\nHost: x\r\n";
   EXPECT_TRUE(refused("GET /" + std::string(300, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414));
   EXPECT_TRUE(refused("GET /" + std::string(300, 'a'), 414)) << "without waiting for its end";
+  EXPECT_TRUE(refused("GET /" + std::string(300, 'a') + " HTTP/1.1\r\nHost: x\r\n", 414))
+      << "nor for the head's";
   EXPECT_TRUE(refused(line + "X: " + std::string(1000, 'a') + "\r\n\r\n", 431));
   EXPECT_TRUE(refused(line + "X: " + std::string(1000, 'a'), 431));
   std::string many = line;

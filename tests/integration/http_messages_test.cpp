@@ -70,6 +70,8 @@ TEST_F(http_messages, with_malformed_chunks_are_refused) {
   chunked("fffffffffffffffff\r\nabc\r\n0\r\n\r\n");
   chunked(" 3\r\nabc\r\n0\r\n\r\n");
   chunked("3;" + std::string(70'000, 'x'));
+  chunked("3;a=\"\n\"\r\nabc\r\n0\r\n\r\n");
+  chunked("3\r\nabc\r\n0\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n");
   expect_refused(post_with("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\nContent-Length: 9\r\n\r\n"),
                  400, "length_invalid");
   expect_refused(post_with("Transfer-Encoding: chunked\r\n", "3\nabc\n0\n\n"), 400, "line_malformed");
@@ -163,6 +165,14 @@ TEST_F(http_messages, that_come_byte_by_byte_are_read) {
   for (const char one : "\r\n" + post_of("/quick", "abc") + get_of("/slow")) client.send({&one, 1});
   EXPECT_EQ(client.answer().body, "POST /quick [abc]");
   EXPECT_EQ(client.answer().body, "GET /slow []");
+}
+
+// One may be left behind by the request before; any number would keep a silent connection open.
+TEST_F(http_messages, behind_more_than_one_empty_line_are_refused) {
+  expect_refused("\r\n\r\n" + get_of("/quick"), 400, "request_malformed");
+  auto dripping = connect();
+  for (const char one : std::string_view("\r\n\r\n")) dripping.send({&one, 1});
+  EXPECT_EQ(dripping.answer().status, 400);
 }
 
 TEST_F(http_messages, behind_one_that_is_refused_are_not_read) {

@@ -67,7 +67,7 @@ struct counted : test::own_tables {
   quantity stock{stock_options()};
 };
 
-// Proves G5
+// The seed's tests of its repository. Proves G5, V1
 TEST_P(counted, what_is_there_can_be_taken_and_not_more) {
   auto got = take("a", 7, {.reason = "sold", .reference = "o-1"});
   EXPECT_EQ(got.outcome, take_outcome::taken);
