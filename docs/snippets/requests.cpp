@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "settle/claims.hpp"
 #include "settle/database.hpp"
 #include "settle/http.hpp"
 #include "settle/http_once.hpp"
@@ -61,6 +62,41 @@ settle::http::router routes(settle::database& db) {
 }
 // [end]
 
+// A payment provider that deduplicates nothing, but can be asked.
+struct gateway {
+  int payments = 0;
+  void pay(const std::string&) { ++payments; }
+  bool has_paid(const std::string&) const { return payments > 0; }
+};
+
+// [snippet: charge]
+std::string charge(settle::claims& keys, gateway& bank, const std::string& user, const std::string& key) {
+  const settle::request_identity who{"shop", user, key};
+  const auto got =
+      keys.claim({.who = who, .fingerprint = "POST /payments", .on_unknown = settle::when_unknown::ask});
+  switch (got.outcome) {
+    case settle::claim_outcome::claimed:
+      bank.pay(key);
+      break;
+    case settle::claim_outcome::ask:  // whoever had it before was not heard of again
+      if (!bank.has_paid(key)) {
+        keys.release(who, got.token);
+        return "503 come again";
+      }
+      break;
+    case settle::claim_outcome::completed:
+      return std::to_string(got.what.status) + " " + got.what.body + " (again)";
+    case settle::claim_outcome::mismatch:
+      return "422 this key was used for another request";
+    case settle::claim_outcome::in_flight:
+    case settle::claim_outcome::unknown:
+      return "409 come again";
+  }
+  keys.complete(who, got.token, {.status = 201, .body = "paid"});
+  return "201 paid";
+}
+// [end]
+
 std::string give(settle::database& db, const std::string& key) {
   settle::http::request asked{.method = "POST", .target = "/gifts", .body = "bob"};
   asked.headers.add("Authorization", "ann");
@@ -86,11 +122,16 @@ int run(const std::string& folder) {
   seen += place_order(*db, "bob", "k-1", 4200) + "\n";
   seen += give(*db, "\"g-1\"") + "\n";
   seen += give(*db, "g-1") + "\n";
+  const auto keys = settle::open_claims(*db);
+  gateway bank;
+  seen += charge(*keys, bank, "ann", "p-1") + "\n";
+  seen += charge(*keys, bank, "ann", "p-1") + "\n";
   std::fputs(seen.c_str(), stdout);
   const std::string expected =
       "201 ordered\n201 ordered (again)\n422 this key was used for another request\n409 sold out\n"
-      "201 a gift for bob, replayed: false\n201 a gift for bob, replayed: true\n";
-  return seen == expected ? 0 : 1;
+      "201 a gift for bob, replayed: false\n201 a gift for bob, replayed: true\n"
+      "201 paid\n201 paid (again)\n";
+  return seen == expected && bank.payments == 1 ? 0 : 1;
 }
 
 }  // namespace

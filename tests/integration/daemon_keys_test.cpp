@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(stores, daemon_keys,
 struct daemon_keys_in_redis : daemon_keys {};
 INSTANTIATE_TEST_SUITE_P(servers, daemon_keys_in_redis, ::testing::Values(keys_in::redis), name_of);
 
-// Proves I4
+// Proves I2, I4
 TEST_P(daemon_keys_in_redis, are_refused_while_it_is_away_and_had_when_it_is_back) {
   const test::private_server server("redis");
   const auto running = start({"--keys-redis", server.redis_url()});
