@@ -85,7 +85,7 @@ std::vector<bench::report> run(const bench::options& opts, const std::string& se
   const auto keys = settle::open_claims(*db);
   settle::http::router routes;
   settle::daemon::add_key_routes(routes, [&]() -> settle::claims& { return *keys; });
-  settle::http::server serving(std::move(routes), {.worker_threads = 2});
+  settle::http::server serving(std::move(routes), {.worker_threads = 4});
   bench::http_load load(serving.port(), http_clients, key_script());
   std::vector<std::unique_ptr<raw_client>> clients;
   for (int n = 0; n < raw_clients; ++n) clients.push_back(std::make_unique<raw_client>(own.conninfo(), n));

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t batch_max = 256;
+constexpr std::size_t batch_max = 32;
 // An answer in base64, and what is around it.
 constexpr std::size_t body_bytes_max = claims::answer_bytes_max / 3 * 4 + std::size_t{64} * 1024;
 
@@ -245,7 +245,7 @@ void add_key_routes(http::router& to, std::function<claims&()> store) {
                   [store = std::move(store)](std::span<const http::request* const> asked) {
                     return asked_together(asked).run(store());
                   },
-                  batch_max, {.body_bytes_max = body_bytes_max});
+                  {.batch_max = batch_max, .at_once_max = 2, .body_bytes_max = body_bytes_max});
 }
 
 }  // namespace settle::daemon

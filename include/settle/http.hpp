@@ -169,6 +169,16 @@ struct route_options {
   std::optional<std::size_t> body_bytes_max = std::nullopt;
 };
 
+struct batch_options {
+  // Requests per call of the handler.
+  std::size_t batch_max = 64;
+  // Calls at the same time. One makes the largest batches; with two, one can wait for the disk while the
+  // other computes.
+  std::size_t at_once_max = 1;
+  // As route_options has it.
+  std::optional<std::size_t> body_bytes_max = std::nullopt;
+};
+
 // Routes by method and path. A pattern is a path whose segments are literal or a parameter, `/orders/{id}`; a
 // parameter is a whole segment and never empty. Where several patterns fit, the one whose first differing
 // segment is literal wins, in whatever order they were added. GET also answers HEAD. Unknown paths are
@@ -189,12 +199,12 @@ class router {
   router& patch(std::string_view pattern, handler what, const route_options& options = {});
   router& del(std::string_view pattern, handler what, const route_options& options = {});
 
-  // Routes for POST whose requests are answered together: those that arrive while one call of the handler is
-  // under way, on any of the patterns, are the next one's, at most batch_max of them. So one transaction can
-  // serve everybody who waits. request::cancelled says nothing there. Throws invalid_argument if there is
-  // middleware: it would not be asked.
+  // Routes for POST whose requests are answered together: those that arrive while the handler is at work, on
+  // any of the patterns, are the next call's. So one transaction can serve everybody who waits.
+  // request::cancelled says nothing there. Throws invalid_argument if there is middleware: it would not be
+  // asked.
   router& post_batched(std::initializer_list<std::string_view> patterns, batch_handler what,
-                       std::size_t batch_max = 64, const route_options& options = {});
+                       const batch_options& options = {});
 
   // Wraps the handlers of all routes that are added after it. The first one is the outermost.
   router& use(middleware what);

@@ -178,16 +178,17 @@ router& router::del(std::string_view pattern, handler what, const route_options&
 }
 
 router& router::post_batched(std::initializer_list<std::string_view> patterns, batch_handler what,
-                             std::size_t batch_max, const route_options& options) {
+                             const batch_options& options) {
   if (table_->has_middleware())
     throw error(errc::invalid_argument, "requests that are answered together pass no middleware");
-  if (batch_max == 0 || options.quick)
-    throw error(errc::invalid_argument, "a batch has at least one request, and is not quick");
-  const auto together = std::make_shared<const batch>(batch{std::move(what), batch_max});
+  if (options.batch_max == 0 || options.at_once_max == 0)
+    throw error(errc::invalid_argument, "batch_options.batch_max and at_once_max must be at least 1");
+  const auto together =
+      std::make_shared<const batch>(batch{std::move(what), options.batch_max, options.at_once_max});
   for (const auto pattern : patterns) {
     auto& made = table_->add("POST", pattern);
     made.together = together;
-    made.options = options;
+    made.options.body_bytes_max = options.body_bytes_max;
     made.what = [together](const request& asked) {
       const request* const alone = &asked;
       return std::move(together->what({&alone, 1}).at(0));

@@ -17,6 +17,7 @@ namespace settle::inline v0::http {
 struct batch {
   batch_handler what;
   std::size_t size_max = 1;
+  std::size_t at_once_max = 1;
 };
 
 struct route {

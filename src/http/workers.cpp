@@ -29,7 +29,8 @@ bool workers::give(std::shared_ptr<job> what) {
     } else {
       auto& line = lines_[together];
       line.waiting.push_back(std::move(what));
-      if (std::exchange(line.is_served, true)) return true;
+      if (line.served_by == together->at_once_max) return true;
+      ++line.served_by;
       turns_.emplace_back(together);
     }
   }
@@ -49,14 +50,16 @@ void workers::work(const std::stop_token& stop) {
     turns_.pop_front();
     auto all = take(next);
     lock.unlock();
-    run(all);
+    if (!all.empty()) run(all);
     lock.lock();
     const bool first = done_.empty();
     std::ranges::move(all, std::back_inserter(done_));
     if (const auto* const* together = std::get_if<const batch*>(&next)) {
       auto& line = lines_[*together];
-      line.is_served = !line.waiting.empty();
-      if (line.is_served) turns_.push_back(next);
+      if (line.waiting.empty())
+        --line.served_by;
+      else
+        turns_.push_back(next);
     }
     if (!first) continue;
     lock.unlock();

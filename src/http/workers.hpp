@@ -37,11 +37,11 @@ struct job {
   }
 };
 
-// Requests that wait to be answered together. One worker at a time serves a line, so that the next batch is
-// all that has come meanwhile.
+// Requests that wait to be answered together. Few workers at a time serve a line, so that the next batch is
+// what has come meanwhile.
 struct batch_line {
   std::deque<std::shared_ptr<job>> waiting;
-  bool is_served = false;
+  std::size_t served_by = 0;  // turns that are waiting or under way
 };
 
 class workers {

@@ -258,7 +258,11 @@ TEST_P(dead_letter_replays, lose_and_double_nothing_at_any_fault_point) {
       if (!replay_address(m).empty()) ran[m.id] += take(m) ? 1 : 0;
   };
   const auto explored = testing::explore({
-      .prepare = [&] { write_many(3); },
+      .prepare =
+          [&] {
+            write_many(3);
+            db = open();  // what was published has left a thread, and the next run forks
+          },
       .run =
           [&](fault_points& faults) {
             const auto faulty = open(&faults);

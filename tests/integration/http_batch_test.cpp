@@ -25,7 +25,8 @@ class http_batches : public test::http_world {
 
   http::router batched_routes() {
     http::router made;
-    made.post_batched({"/one", "/other"}, [this](auto asked) { return answer(asked); }, batch_max);
+    made.post_batched({"/one", "/other"}, [this](auto asked) { return answer(asked); },
+                      {.batch_max = batch_max});
     made.get("/quick", [](const http::request&) { return http::text(200, "text/plain", "quick"); },
              {.quick = true});
     made.get("/slow", [](const http::request&) { return http::text(200, "text/plain", "slow"); });
