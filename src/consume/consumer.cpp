@@ -60,7 +60,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       options_(options),
       fences_(options.name, options.takeover_wait),
       retention_(options.name, options.dedup_keep, db.env()),
-      parking_(options.name),
+      parking_(options.name, db.speaks()),
       outage_(options.outage_wait, options.outage_wait_max),
       watch_(options.handler_timeout) {
   check(options);

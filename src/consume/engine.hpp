@@ -115,22 +115,7 @@ class consumer::engine {
     dedup_keys keys;
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
   };
-  plan claim(transaction& tx, batch messages);
-  using claim_group =
-      std::vector<std::size_t>;  // messages of one topic and type, by their place in the batch
-  bool claims_lists() const { return db_.speaks() == dialect::postgres; }
-  std::vector<claim_group> claim_groups_of(batch messages, std::span<const std::string_view> keys) const;
-  std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
-                                    std::span<const claim_group> groups) const;
-  static void judge_claims(const claim_group& group, const result& claimed, plan& of);
-  // What a batch's first exchange has shown.
-  struct looked_up {
-    const result& horizons;
-    const result& parked_keys;
-  };
-  void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
-  void take_replays(transaction& tx, batch messages, plan& of) const;
-  plan take_parked(transaction& tx, batch messages);
+  std::optional<plan> take_parked(transaction& tx, batch messages);
   std::optional<failure> run_handlers(transaction& tx, batch messages, const plan& of,
                                       consume::handler_watch::attempt& watched);
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
@@ -139,6 +124,24 @@ class consumer::engine {
   dead_letter beyond_horizon(const work& of) const;
   void succeeded(batch messages, const plan& of);
   void report_skipped(const message& m, verdict why);
+
+  // claim.cpp: which of a batch's messages run.
+  std::optional<plan> claim(transaction& tx, batch messages);
+  using claim_group =
+      std::vector<std::size_t>;  // messages of one topic and type, by their place in the batch
+  std::vector<claim_group> claim_groups_of(batch messages, std::span<const std::string_view> keys) const;
+  std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
+                                    std::span<const claim_group> groups) const;
+  static bool judge_claims(const claim_group& group, const result& claimed, plan& of);
+  // What a batch's first exchange has shown.
+  struct looked_up {
+    const result& horizons;
+    const result& parked_keys;
+    std::string all_keys = {};  // the list that was claimed, if all of it was new
+  };
+  void judge_fresh(transaction& tx, batch messages, looked_up& known, plan& of);
+  void take_replays(transaction& tx, batch messages, plan& of) const;
+
   // An empty metric: it is counted elsewhere.
   void count(std::string_view metric, std::int64_t consumer_counts::* which, std::int64_t by);
 
@@ -172,6 +175,7 @@ class consumer::engine {
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;
   double handler_us_ = 0;  // running average per message
+  int list_claims_ = 0;    // so many batches more ask which of their claims are new, where that costs
 };
 
 }  // namespace settle::inline v0

@@ -29,11 +29,13 @@ using key_view = std::pair<std::string_view, std::string_view>;
 
 class parking {
  public:
-  explicit parking(std::string consumer) : consumer_(std::move(consumer)) {}
+  parking(std::string consumer, dialect speaks) : consumer_(std::move(consumer)), speaks_(speaks) {}
 
-  // Of a batch's messages, in its first exchange: the keys that something waits for, whose rows are locked
-  // then.
-  parameters keys_wanted(std::span<work* const> messages) const;
+  // Of a batch's messages, the keys that something waits for, as topic and key; perhaps others as well. On
+  // PostgreSQL their rows are locked then. The first look is part of the batch's first exchange; what it found
+  // may need a second one.
+  statement first_look(std::span<work* const> messages) const;
+  result look(transaction& tx, result first, std::span<work* const> messages) const;
 
   // Takes a message in. `log` is the partition it came from, `dedup` its deduplication key.
   struct entry {
@@ -82,9 +84,11 @@ class parking {
   void go_on(transaction& tx, const message& key_of, std::string_view single, timestamp now) const;
 
  private:
+  parameters keys_wanted(std::span<work* const> messages) const;
   std::vector<bool> lock(transaction& tx, std::span<work* const> messages) const;
 
   std::string consumer_;
+  dialect speaks_;
 };
 
 }  // namespace settle::consume

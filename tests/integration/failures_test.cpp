@@ -52,6 +52,22 @@ TEST_P(failures, what_arrives_later_of_a_parked_key_waits_too_and_comes_in_order
   EXPECT_EQ(effects(), (names{"5", "1", "2", "3", "4"}));
 }
 
+// More keys than are read at once. Proves C8
+TEST_P(failures, of_a_hundred_parked_keys_each_holds_back_its_own_and_no_other) {
+  for (int n = 0; n < 100; ++n) {
+    deliver("first-" + std::to_string(n), "bad-" + std::to_string(n));
+    failing["first-" + std::to_string(n)] = failure_class::poison;
+  }
+  auto c = make_consumer();
+  drain(*c);
+  ASSERT_EQ(count("parked_keys"), 100);
+  for (int n = 0; n < 100; ++n) deliver("second-" + std::to_string(n), "bad-" + std::to_string(n));
+  deliver("good", "good");
+  drain(*c);
+  EXPECT_EQ(effects(), names{"good"});
+  EXPECT_EQ(c->counts().parked, 200);
+}
+
 // Proves C8
 TEST_P(failures, what_is_parked_outlives_its_process_and_is_run_by_the_next_one) {
   deliver("1", "bad");
