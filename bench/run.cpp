@@ -33,7 +33,7 @@ const std::vector<std::string> all_benches{"emit",           "relay",
                                            "postgres_rows",  "postgres_idle",
                                            "postgres_lock"};
 
-const std::vector<std::string> long_benches{"postgres_open_transaction"};
+const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction"};
 
 struct arguments {
   bool quick = false;
