@@ -221,8 +221,10 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   return failed;
 }
 
-// What does not run is written, in the same transaction: where it waits, or that it was given up.
-void consumer::engine::write_down(transaction& tx, batch messages, const plan& of) {
+// What does not run is written, in the same transaction: where it waits, or that it was given up. And what
+// was claimed together; not before, because a batch that fails would have done it for nothing.
+void consumer::engine::write_down(transaction& tx, batch messages, plan& of) {
+  if (!of.fresh.empty()) retention_.note(tx, of.fresh, std::move(of.fresh_keys));
   std::vector<work*> ran;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];

@@ -26,8 +26,8 @@ std::string list_of(std::span<const consume::recorded> fresh) {
 
 }  // namespace
 
-// Those that may run; one statement claims all that have topic and type in common. In the order of their keys:
-// two nodes with the same messages must not deadlock. As a rule they come in that order.
+// Those that may run; one statement claims all that have topic and type in common. In the order of their
+// keys: two nodes with the same messages must not deadlock. As a rule they come in that order.
 std::vector<consumer::engine::claim_group> consumer::engine::claim_groups_of(
     batch messages, std::span<const std::string_view> keys) const {
   const auto shared = [&](std::size_t i) {
@@ -78,8 +78,8 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
 // Fences, claims, parked keys and horizons in one exchange. The fences come first: whoever takes a partition
 // over waits for this batch there. Horizons come last: a record that went before its claim has moved them.
 //
-// Nothing if some claims of a group are new, and the statement has not said which: then the transaction has to
-// be rolled back, and the next one asks for it.
+// Nothing if some claims of a group are new, and the statement has not said which: then the transaction has
+// to be rolled back, and the next one asks for it.
 std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, batch messages) {
   plan made{{}, dedup_keys_of(messages)};
   const std::span<const std::string_view> keys = made.keys.all;
@@ -109,10 +109,9 @@ std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, b
     for (std::size_t i = 0; i < messages.size(); ++i)
       if (made.what[i] == verdict::duplicate) tx.execute(queries::consume::forget, {options_.name, keys[i]});
   const auto waiting = parking_.look(tx, std::move(found[found.size() - 2]), messages);
-  looked_up known{found.back(), waiting};
-  if (groups.size() == 1 && found[1].affected() == std::ssize(groups[0]))
-    known.all_keys = std::move(claims[0][1]).take_text();
-  judge_fresh(tx, messages, known, made);
+  judge_fresh(tx, messages, {found.back(), waiting}, made);
+  const bool all = groups.size() == 1 && found[1].affected() == std::ssize(groups[0]);
+  made.fresh_keys = all ? std::move(claims[0][1]).take_text() : list_of(made.fresh);
   take_replays(tx, messages, made);
   return made;
 }
@@ -134,8 +133,8 @@ bool consumer::engine::judge_claims(const claim_group& group, const result& clai
 
 // A message without a record runs, unless its record may have expired, it has already failed, or something of
 // its key waits. Either way it has a record from now on.
-void consumer::engine::judge_fresh(transaction& tx, batch messages, looked_up& known, plan& of) {
-  std::vector<consume::recorded> fresh;
+void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of) {
+  auto& fresh = of.fresh;
   std::vector<std::size_t> index;
   fresh.reserve(messages.size());
   index.reserve(messages.size());
@@ -174,7 +173,6 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, looked_up& k
         (what == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
     if (holds && !m.key.empty()) waiting.emplace(m.topic, m.key);
   }
-  retention_.note(tx, fresh, known.all_keys.empty() ? list_of(fresh) : std::move(known.all_keys));
 }
 
 // Dead letters that are sent again: to us, or past us.

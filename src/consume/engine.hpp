@@ -113,6 +113,8 @@ class consumer::engine {
   struct plan {
     std::vector<verdict> what;
     dedup_keys keys;
+    std::vector<consume::recorded> fresh = {};        // whose claims were new
+    std::string fresh_keys = {};                      // as a JSON array
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
   };
   std::optional<plan> take_parked(transaction& tx, batch messages);
@@ -120,7 +122,7 @@ class consumer::engine {
                                       consume::handler_watch::attempt& watched);
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
-  void write_down(transaction& tx, batch messages, const plan& of);
+  void write_down(transaction& tx, batch messages, plan& of);
   dead_letter beyond_horizon(const work& of) const;
   void succeeded(batch messages, const plan& of);
   void report_skipped(const message& m, verdict why);
@@ -137,9 +139,8 @@ class consumer::engine {
   struct looked_up {
     const result& horizons;
     const result& parked_keys;
-    std::string all_keys = {};  // the list that was claimed, if all of it was new
   };
-  void judge_fresh(transaction& tx, batch messages, looked_up& known, plan& of);
+  void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
   void take_replays(transaction& tx, batch messages, plan& of) const;
 
   // An empty metric: it is counted elsewhere.
@@ -164,9 +165,9 @@ class consumer::engine {
   std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
-  timestamp parked_look_{};         // when to look for parked messages next
-  timestamp gather_until_{};        // not before this while there is other work: few were due the last time
-  std::size_t retry_together_ = 1;  // parked messages per transaction
+  timestamp parked_look_{};           // when to look for parked messages next
+  timestamp gather_until_{};          // not before this while there is other work: few were due the last time
+  std::size_t retry_together_ = 1;    // parked messages per transaction
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;         // transactions with handlers that committed
   std::map<std::string, std::size_t>
