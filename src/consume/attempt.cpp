@@ -88,6 +88,8 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     return attempt(messages, cancel);
   }
   auto& todo = *judged;
+  std::optional<announcement> next;
+  if (!parked && announce_with_batch_ && !split_) next = announce_due(tx);
   if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
   if (zoo::has(zoo::bug::check_then_insert) && !parked)
     for (std::size_t i = 0; i < todo.what.size(); ++i)
@@ -109,9 +111,11 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     tx.commit("consumer.commit");
   } catch (const error& e) {
     // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
+    if (next && e.outcome_unknown()) will_not_run(*next);
     if (is_stop(e)) throw;
     return failure{std::nullopt, describe(e, messages[0]->what())};
   }
+  if (next) is_announced(std::move(*next));
   succeeded(messages, todo);
   return std::nullopt;
 }

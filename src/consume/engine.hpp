@@ -78,9 +78,21 @@ class consumer::engine {
 
   // retry.cpp: parked messages.
   bool retry_parked(const std::stop_token& cancel);
-  std::vector<work> look_for_parked(timestamp now);
-  void try_parked(batch messages, const std::stop_token& cancel);
-  std::vector<work*> announce(batch due, const std::stop_token& cancel);
+  // Messages that are about to run; nobody else looks at them for a moment.
+  struct announcement {
+    std::vector<work> messages;
+    timestamp at{};
+    bool ends_unended = false;
+  };
+  bool must_look_for_parked(timestamp now) const;
+  std::vector<work> look_for_parked(transaction& look, timestamp now);
+  void pull_parked(transaction& tx, timestamp now);
+  announcement announce_due(transaction& tx);
+  announcement announce(transaction& tx, std::vector<work> due, timestamp now);
+  void is_announced(announcement made);
+  void will_not_run(const announcement& made);
+  bool run_announced(const std::stop_token& cancel);
+  void try_parked(batch messages, timestamp enough, const std::stop_token& cancel);
   void settle_parked(batch messages, const std::stop_token& cancel);
   void expect_parked(timestamp due);
 
@@ -168,6 +180,10 @@ class consumer::engine {
   timestamp parked_look_{};           // when to look for parked messages next
   timestamp gather_until_{};          // not before this while there is other work: few were due the last time
   std::size_t retry_together_ = 1;    // parked messages per transaction
+  bool wait_too_long_ = false;        // parked messages, as the last look has found
+  bool announce_with_batch_ = false;  // parked messages that are due
+  bool split_ = false;                // the batch at hand was
+  announcement announced_;            // committed, and not run yet
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;         // transactions with handlers that committed
   std::map<std::string, std::size_t>

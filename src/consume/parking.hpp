@@ -2,8 +2,8 @@
 // so that everybody else goes on. The broker is done with a parked message: the transaction that parked it
 // has claimed it, and whoever retries it takes its row away in the transaction of its effects.
 //
-// Every retry is announced in a transaction of its own before it runs. A message that was announced and did
-// not end took its process with it: it runs alone from then on, and after three times it is given up.
+// Every retry is announced before it runs, in a transaction that commits first. A message that was announced
+// and did not end took its process with it: it runs alone from then on, and after three times it is given up.
 #pragma once
 
 #include <optional>
@@ -32,8 +32,8 @@ class parking {
   parking(std::string consumer, dialect speaks) : consumer_(std::move(consumer)), speaks_(speaks) {}
 
   // Of a batch's messages, the keys that something waits for, as topic and key; perhaps others as well. On
-  // PostgreSQL their rows are locked then. The first look is part of the batch's first exchange; what it found
-  // may need a second one.
+  // PostgreSQL their rows are locked then. The first look is part of the batch's first exchange; what it
+  // found may need a second one.
   statement first_look(std::span<work* const> messages) const;
   result look(transaction& tx, result first, std::span<work* const> messages) const;
 
