@@ -1,6 +1,7 @@
 // What the benches of the consumer share: messages, some of which fail, and a broker that costs nothing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -48,6 +49,12 @@ class memory_broker final : public settle::broker, public settle::publisher {
     list.push_back({std::move(m), {partition, next_position_++}, {"orders/" + std::to_string(partition), 1}});
   }
 
+  std::int64_t size() const {
+    std::int64_t waiting = 0;
+    for (const auto& list : waiting_) waiting += std::ssize(list);
+    return waiting;
+  }
+
   settle::publisher& publishing() override { return *this; }
   std::vector<settle::publish_result> publish(std::span<const settle::message> batch) override {
     return std::vector<settle::publish_result>(batch.size());
@@ -81,10 +88,17 @@ class memory_broker final : public settle::broker, public settle::publisher {
       }
       return out;
     }
-    void acknowledge(std::span<const settle::delivery_tag>) override {}
+    // As if all before it were done as well; nothing is ever delivered again.
+    void acknowledge(std::span<const settle::delivery_tag> done) override {
+      for (const auto& tag : done) {
+        auto& highest = settled_.at(tag.partition);
+        highest = std::max(highest, tag.position);
+      }
+    }
     std::vector<settle::settled_partition> settled() const override {
       std::vector<settle::settled_partition> all;
-      for (std::uint32_t p = 0; p < partitions; ++p) all.push_back({p, "orders/" + std::to_string(p), -1});
+      for (std::uint32_t p = 0; p < partitions; ++p)
+        all.push_back({p, "orders/" + std::to_string(p), settled_.at(p)});
       return all;
     }
     void leave() noexcept override {}
@@ -92,6 +106,7 @@ class memory_broker final : public settle::broker, public settle::publisher {
 
    private:
     memory_broker& home_;
+    std::array<std::int64_t, partitions> settled_{-1, -1, -1, -1, -1, -1, -1, -1};
     never arrivals_;
   };
 
@@ -99,6 +114,16 @@ class memory_broker final : public settle::broker, public settle::publisher {
   std::int64_t next_position_ = 0;
   std::size_t turn_ = 0;
 };
+
+// New messages in the order in which that broker hands them out, for those who only insert their rows.
+inline std::vector<settle::message> delivered(std::int64_t messages) {
+  memory_broker from;
+  for (std::int64_t n = 0; n < messages; ++n) from.add(message_of(n), n);
+  std::vector<settle::message> all;
+  for (auto& one : from.subscribe({})->fetch(static_cast<std::size_t>(messages)).deliveries)
+    all.push_back(std::move(one.content));
+  return all;
+}
 
 class no_log final : public settle::log_sink {
  public:
@@ -132,7 +157,9 @@ class failing_handler {
   void fail_if_told(const settle::message& m) {
     if (m.subject == fails_always)
       throw settle::handler_failed(settle::failure_class::permanent, "this order cannot be shipped");
-    if (m.subject == fails_once && ++tries_[m.id] <= 2) throw std::runtime_error("not this time");
+    if (m.subject != fails_once) return;
+    if (++tries_[m.id] <= 2) throw std::runtime_error("not this time");
+    tries_.erase(m.id);  // so that a long run does not look like a leak
   }
 
  private:

@@ -58,25 +58,26 @@ class raw_consumer {
     conn_.prepare("inserts", "insert into shipments (order_id) select unnest($1::text[])");
   }
 
-  void insert(std::int64_t messages) {
+  void insert(std::span<const settle::message> messages) {
     std::vector<bench::raw_connection::call> calls;
-    for (std::int64_t done = 0; done < messages;) {
+    for (std::size_t done = 0; done < messages.size();) {
       calls.clear();
-      for (std::int64_t n = 0; n < batch && done < messages; ++n, ++done) {
-        calls.push_back({"claim", {"raw", id(), bench::topic, bench::type, time_of(done)}});
-        calls.push_back({"insert", {bench::key_of(done)}});
+      for (std::int64_t n = 0; n < batch && done < messages.size(); ++n, ++done) {
+        const auto& m = messages[done];
+        calls.push_back({"claim", {"raw", m.id, m.topic, m.type, time_of(done)}});
+        calls.push_back({"insert", {m.key}});
       }
       conn_.run_pipelined(calls);
     }
   }
 
   // The same rows with one statement for all records of a batch, and one for all rows of the handler.
-  void insert_together(std::int64_t messages) {
-    for (std::int64_t done = 0; done < messages;) {
+  void insert_together(std::span<const settle::message> messages) {
+    for (std::size_t done = 0; done < messages.size();) {
       std::string ids, keys;
-      for (std::int64_t n = 0; n < batch && done < messages; ++n, ++done) {
-        ids += (n == 0 ? "{" : ",") + id();
-        keys += (n == 0 ? "{" : ",") + bench::key_of(done);
+      for (std::int64_t n = 0; n < batch && done < messages.size(); ++n, ++done) {
+        ids += (n == 0 ? "{" : ",") + messages[done].id;
+        keys += (n == 0 ? "{" : ",") + messages[done].key;
       }
       conn_.run_pipelined({{"claims", {"raw", ids + "}", bench::topic, bench::type, time_of(done)}},
                            {"inserts", {keys + "}"}}});
@@ -84,8 +85,7 @@ class raw_consumer {
   }
 
  private:
-  static std::string id() { return settle::system_ids().next_as<settle::event_id>().text(); }
-  static std::string time_of(std::int64_t number) { return std::to_string(1'700'000'000'000'000 + number); }
+  static std::string time_of(std::size_t number) { return std::to_string(1'700'000'000'000'000 + number); }
 
   bench::raw_connection conn_;
 };
@@ -121,7 +121,10 @@ std::vector<bench::report> each(const bench::options& opts, const std::string& c
   raw_consumer raw(conninfo);
   const auto turns = bench::take_turns(
       opts.quick ? 1 : 41, [&] { return ours.measure(messages); },
-      [&] { return bench::measure(messages, [&] { raw.insert(messages); }); });
+      [&] {
+        const auto same = bench::delivered(messages);
+        return bench::measure(messages, [&] { raw.insert(same); });
+      });
   auto r = bench::compare(turns, each_target);
   r.name = "postgres_consumer";
   r.what =
@@ -143,10 +146,13 @@ std::vector<bench::report> together(const bench::options& opts, const std::strin
   fed_consumer ours(conninfo, "together");
   handle_batches(ours.consumer);
   raw_consumer raw(conninfo);
-  const auto against = [&](void (raw_consumer::*inserting)(std::int64_t)) {
+  const auto against = [&](void (raw_consumer::*inserting)(std::span<const settle::message>)) {
     return bench::take_turns(
         opts.quick ? 1 : 41, [&] { return ours.measure(messages); },
-        [&] { return bench::measure(messages, [&] { (raw.*inserting)(messages); }); });
+        [&] {
+          const auto same = bench::delivered(messages);
+          return bench::measure(messages, [&] { (raw.*inserting)(same); });
+        });
   };
   auto r = bench::compare(against(&raw_consumer::insert), batch_target);
   r.name = "postgres_consumer_batch";

@@ -1,10 +1,11 @@
 // What a consumer writes, a record and a row of the handler's for each message, with plain SQLite.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "raw_sqlite.hpp"
-#include "settle/ids.hpp"
+#include "settle/broker.hpp"
 #include "workload.hpp"
 
 namespace bench {
@@ -18,15 +19,16 @@ class raw_consumer {
  public:
   explicit raw_consumer(const std::string& path) : db_(path) {}
 
-  void insert(std::int64_t messages) {
-    for (std::int64_t done = 0; done < messages;) {
+  // In the order given: where in the table a record goes depends on it, and with that how many pages a commit
+  // writes.
+  void insert(std::span<const settle::message> messages) {
+    for (std::size_t done = 0; done < messages.size();) {
       db_.begin();
-      for (std::int64_t n = 0; n < batch && done < messages; ++n, ++done) {
-        const auto id = settle::system_ids().next_as<settle::event_id>().text();
-        claim_.bind(1, "warehouse").bind(2, id).bind(3, bench::topic).bind(4, bench::type);
-        claim_.bind(5, 1'700'000'000'000'000 + done).run();
-        const auto key = bench::key_of(done);
-        insert_.bind(1, key).run();
+      for (std::int64_t n = 0; n < batch && done < messages.size(); ++n, ++done) {
+        const auto& m = messages[done];
+        claim_.bind(1, "warehouse").bind(2, m.id).bind(3, m.topic).bind(4, m.type);
+        claim_.bind(5, 1'700'000'000'000'000 + static_cast<std::int64_t>(done)).run();
+        insert_.bind(1, m.key).run();
       }
       db_.commit();
     }

@@ -33,7 +33,8 @@ const std::vector<std::string> all_benches{"emit",           "relay",
                                            "postgres_rows",  "postgres_idle",
                                            "postgres_lock",  "postgres_keys"};
 
-const std::vector<std::string> long_benches{"postgres_open_transaction", "postgres_many_keys"};
+const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction",
+                                            "postgres_many_keys"};
 
 struct arguments {
   bool quick = false;

@@ -116,6 +116,7 @@ void postgres_connection::check_usable(bool to_savepoint) const {
 
 // The same, and what would end the transaction, or undo or forbid what others do in it.
 void postgres_connection::check_allowed(std::string_view sql) {
+  if (!concerns_transaction(sql)) return check_usable();
   check_usable(returns_to_savepoint(sql));
   if (controls_transaction(sql) || (phase_ == phase::begun && sets_transaction(sql)))
     throw error(errc::transaction_control, fmt::format("'{}' is not for statements to say", sql));
@@ -344,14 +345,16 @@ void postgres_connection::rollback() noexcept {
   if (!begun || !conn_) return;
   try {
     const limit soon{steady::now() + rollback_limit, {}};
-    if (!pipeline_->empty()) {  // posted; if one of them fails, what is queued with it does not run
+    const auto over = [&] { return !conn_ || PQtransactionStatus(conn_.get()) == PQTRANS_IDLE; };
+    const bool posted = !pipeline_->empty();
+    if (!posted && over()) return;
+    // It goes with what was posted. If one of those fails, what comes after it does not run.
+    for (int tries = posted ? 2 : 1; tries > 0; --tries) {
+      pipeline_->run(roll_back, {});
       settle_exchange(round_trip(conn_.get(), *pipeline_, soon));
       pipeline_->clear();
+      if (over()) return;
     }
-    if (!conn_ || PQtransactionStatus(conn_.get()) == PQTRANS_IDLE) return;
-    pipeline_->run(roll_back, {});
-    settle_exchange(round_trip(conn_.get(), *pipeline_, soon));
-    pipeline_->clear();
   } catch (...) {
     close_now(conn_);  // the server rolls back what is left without a client
   }

@@ -100,6 +100,7 @@ struct piece {
 // The first pieces of a statement; spaces, comments, and empty statements before it are passed over.
 std::vector<piece> first_pieces(std::string_view sql, std::size_t most) {
   std::vector<piece> found;
+  found.reserve(most);
   scanner in(sql);
   while (found.size() < most && !in.done()) {
     const auto from = in.at();
@@ -118,9 +119,9 @@ std::vector<piece> first_pieces(std::string_view sql, std::size_t most) {
 }
 
 // The words with which a statement begins.
-std::array<std::string, 3> first_words(std::string_view sql) {
+std::array<std::string, 3> first_words(std::string_view sql, std::size_t most = 3) {
   std::array<std::string, 3> words;
-  const auto pieces = first_pieces(sql, words.size());
+  const auto pieces = first_pieces(sql, std::min(most, words.size()));
   for (std::size_t i = 0; i < pieces.size() && pieces[i].what == piece::kind::word; ++i)
     words[i] = pieces[i].text;
   return words;
@@ -138,6 +139,11 @@ bool one_of(std::string_view word, std::initializer_list<std::string_view> these
 }
 
 }  // namespace
+
+bool concerns_transaction(std::string_view sql) {
+  return one_of(first_words(sql, 1)[0], {"begin", "start", "commit", "end", "abort", "prepare", "rollback",
+                                         "savepoint", "release", "set"});
+}
 
 bool returns_to_savepoint(std::string_view sql) {
   const auto [first, second, third] = first_words(sql);

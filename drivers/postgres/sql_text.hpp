@@ -10,6 +10,10 @@
 
 namespace settle::inline v0::postgres {
 
+// Whether any of the following can be true of it. Nearly no statement begins with such a word, and to look
+// at one word is cheap.
+bool concerns_transaction(std::string_view sql);
+
 // BEGIN, START TRANSACTION, COMMIT, END, ABORT, ROLLBACK and PREPARE TRANSACTION. Savepoints are the
 // caller's own business, so ROLLBACK TO is none of them.
 bool controls_transaction(std::string_view sql);

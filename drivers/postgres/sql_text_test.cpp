@@ -32,7 +32,7 @@ TEST(sql_text, statements_that_begin_or_end_a_transaction_are_recognised_in_any_
                           "commit/**/",
                           "end;",
                           "rollback -- to a"})
-    EXPECT_TRUE(controls_transaction(sql)) << sql;
+    EXPECT_TRUE(controls_transaction(sql) && concerns_transaction(sql)) << sql;
 }
 
 TEST(sql_text, other_statements_are_left_alone) {
@@ -60,7 +60,14 @@ TEST(sql_text, other_statements_are_left_alone) {
     EXPECT_FALSE(controls_transaction(sql)) << sql;
 }
 
+TEST(sql_text, the_first_word_tells_that_a_statement_does_not_concern_the_transaction) {
+  for (const auto* sql : {"", ";", "select 1", "-- commit\ninsert into commit values (1)", "\"commit\"",
+                          "commits", "end$1", "$$commit$$", "(set)"})
+    EXPECT_FALSE(concerns_transaction(sql)) << sql;
+}
+
 TEST(sql_text, only_a_return_to_a_savepoint_means_something_after_a_failure) {
+  EXPECT_TRUE(concerns_transaction(" /* x */ rollback to a"));
   EXPECT_TRUE(returns_to_savepoint(" /* x */ rollback to a"));
   EXPECT_TRUE(returns_to_savepoint("rollback transaction to savepoint a"));
   EXPECT_FALSE(returns_to_savepoint("rollback"));
@@ -75,6 +82,7 @@ TEST(sql_text, what_a_statement_does_to_which_savepoint) {
     ASSERT_TRUE(found) << sql;
     EXPECT_EQ(found->what, what) << sql;
     EXPECT_EQ(found->name, name) << sql;
+    EXPECT_TRUE(concerns_transaction(sql)) << sql;
   };
   expect("savepoint a", kind::set, "a");
   expect("/* x */ SAVEPOINT /* y */ A -- z", kind::set, "a");
@@ -96,7 +104,7 @@ TEST(sql_text, settings_of_the_transaction_are_told_from_others) {
        {"set transaction read only", "SET LOCAL transaction read only",
         "set session transaction isolation level serializable", "/**/set transaction_read_only = on",
         "set local transaction_isolation to 'serializable'"})
-    EXPECT_TRUE(sets_transaction(sql)) << sql;
+    EXPECT_TRUE(sets_transaction(sql) && concerns_transaction(sql)) << sql;
   for (const auto* sql :
        {"set constraints all immediate", "set local lock_timeout = 1", "show transaction_isolation",
         "set session characteristics as transaction read only", "set role transaction"})

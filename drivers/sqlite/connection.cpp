@@ -67,17 +67,32 @@ int sqlite_connection::committed(void* self, sqlite3*, const char*, int pages) {
   return SQLITE_OK;
 }
 
-void sqlite_connection::control(const char* sql) {
+// Kept prepared, since every transaction needs them. SQLite may have to prepare one again when it runs, and
+// asks the authorizer then.
+int sqlite_connection::control(prepared_handle& kept, const char* sql) noexcept {
   controlling_ = true;
-  const int done = sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr);
+  int done = SQLITE_OK;
+  if (!kept) {
+    sqlite3_stmt* made = nullptr;
+    done = sqlite3_prepare_v3(db_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr);
+    kept.reset(made);
+  }
+  if (done == SQLITE_OK) {
+    sqlite3_step(kept.get());
+    done = sqlite3_reset(kept.get());  // says how the step went
+  }
   controlling_ = false;
-  if (done != SQLITE_OK) throw_last_error(db_.get(), sql);
+  return done;
+}
+
+void sqlite_connection::begin(prepared_handle& kept, const char* sql) {
+  if (control(kept, sql) != SQLITE_OK) throw_last_error(db_.get(), sql);
 }
 
 void sqlite_connection::begin_write(std::stop_token cancel) {
   turn_ = queue_.acquire(busy_timeout_, cancel);
   try {
-    control("begin immediate");
+    begin(begin_write_, "begin immediate");
   } catch (...) {
     turn_.release();
     throw;
@@ -87,7 +102,7 @@ void sqlite_connection::begin_write(std::stop_token cancel) {
 }
 
 void sqlite_connection::begin_read() {
-  control("begin deferred");
+  begin(begin_read_, "begin deferred");
   reading_ = true;
 }
 
@@ -101,10 +116,7 @@ void sqlite_connection::end_transaction() noexcept {
 void sqlite_connection::commit() {
   check_open();
   end_transaction();
-  controlling_ = true;
-  const int done = sqlite3_exec(db_.get(), "commit", nullptr, nullptr, nullptr);
-  controlling_ = false;
-  if (done != SQLITE_OK) throw_commit_error(db_.get());
+  if (control(commit_, "commit") != SQLITE_OK) throw_commit_error(db_.get());
   turn_.announce();
   checkpoint_if_due();
   turn_.release();
@@ -124,11 +136,7 @@ void sqlite_connection::checkpoint_if_due() noexcept {
 
 void sqlite_connection::rollback() noexcept {
   end_transaction();
-  if (sqlite3_get_autocommit(db_.get()) == 0) {
-    controlling_ = true;
-    sqlite3_exec(db_.get(), "rollback", nullptr, nullptr, nullptr);
-    controlling_ = false;
-  }
+  if (sqlite3_get_autocommit(db_.get()) == 0) control(rollback_, "rollback");
   turn_.release();
 }
 

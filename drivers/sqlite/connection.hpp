@@ -39,7 +39,8 @@ class sqlite_connection final : public connection {
                        const char*);
   static int committed(void* self, sqlite3*, const char*, int pages);
 
-  void control(const char* sql);
+  int control(prepared_handle& kept, const char* sql) noexcept;
+  void begin(prepared_handle& kept, const char* sql);
   void check_open() const;
   void end_transaction() noexcept;
   void checkpoint_if_due() noexcept;
@@ -53,6 +54,7 @@ class sqlite_connection final : public connection {
   checkpointer& checkpoints_;
   duration busy_timeout_;
   handle db_;
+  prepared_handle begin_write_, begin_read_, commit_, rollback_;
   statements statements_;
   write_queue::turn turn_;
   sql::savepoints savepoints_;

@@ -1,6 +1,9 @@
 #include "base/json.hpp"
 
+#include <array>
 #include <boost/json.hpp>
+#include <charconv>
+#include <cstring>
 #include <utility>
 
 #include "settle/error.hpp"
@@ -11,9 +14,23 @@ namespace {
 
 bool is_plain(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\'; }
 
-// To the end whatever comes: without a way out compilers look at many characters at once.
+constexpr std::uint64_t each_byte(unsigned char c) { return 0x0101010101010101U * c; }
+
+// Not zero if one of the eight bytes is less than the limit, which must be 1 to 128.
+constexpr std::uint64_t any_below(std::uint64_t bytes, unsigned char limit) {
+  return (bytes - each_byte(limit)) & ~bytes & each_byte(0x80);
+}
+
+// Keys of whole batches pass here, so eight characters at a time.
 bool all_plain(std::string_view text) {
-  bool plain = true;
+  std::uint64_t special = 0;
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data(), sizeof bytes);
+    special |=
+        any_below(bytes, 0x20) | any_below(bytes ^ each_byte('"'), 1) | any_below(bytes ^ each_byte('\\'), 1);
+  }
+  bool plain = special == 0;
   for (const char c : text) plain &= is_plain(c);
   return plain;
 }
@@ -26,6 +43,11 @@ void append_string(std::string& out, std::string_view text) {
   } else {
     out += boost::json::serialize(boost::json::string_view(text.data(), text.size()));
   }
+}
+
+void append_number(std::string& out, std::int64_t number) {
+  std::array<char, 20> digits;
+  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
 // What to_json writes for plain values, read in one pass. False: it needs a real parser.
@@ -88,7 +110,17 @@ json_array& json_array::add(std::string_view text) {
 }
 
 json_array& json_array::add(std::int64_t number) {
-  next() += std::to_string(number);
+  append_number(next(), number);
+  return *this;
+}
+
+json_array& json_array::add_pair(std::int64_t number, std::string_view text) {
+  auto& out = next();
+  out += '[';
+  append_number(out, number);
+  out += ',';
+  append_string(out, text);
+  out += ']';
   return *this;
 }
 

@@ -22,6 +22,7 @@ class json_array {
   json_array& add(std::string_view text);
   json_array& add(std::int64_t number);
   json_array& add(const json_array& nested);
+  json_array& add_pair(std::int64_t number, std::string_view text);    // as one nested array
   json_array& add_all(std::initializer_list<std::string_view> texts);  // as one nested array; not empty
   std::string text() const { return "[" + content_ + "]"; }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "settle/error.hpp"
@@ -61,9 +62,15 @@ std::string storable_text(std::string_view text, std::size_t bytes_max) {
 std::string one_line(std::string_view text, std::size_t bytes_max) { return cleaned(text, bytes_max, ""); }
 
 bool is_utf8(std::string_view text) {
-  unsigned char bits = 0;
-  for (const char c : text) bits |= static_cast<unsigned char>(c);
-  if (bits < 0x80) return true;  // nearly always
+  std::uint64_t bits = 0;
+  std::size_t seen = 0;
+  for (; text.size() - seen >= 8; seen += 8) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data() + seen, sizeof bytes);
+    bits |= bytes;
+  }
+  for (; seen < text.size(); ++seen) bits |= static_cast<unsigned char>(text[seen]);
+  if ((bits & 0x8080808080808080U) == 0) return true;  // nearly always
   for (std::size_t at = 0; at < text.size();) {
     const auto length = utf8_sequence(text, at);
     if (length == 0) return false;

@@ -1,12 +1,8 @@
 // One attempt at a batch: fence, claims, handlers and commit in one transaction.
 #include <algorithm>
-#include <array>
-#include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
-#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/zoo.hpp"
 #include "consume/charge.hpp"
@@ -53,15 +49,17 @@ origin cause_of(const message& m) {
 consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) const {
   dedup_keys keys;
   keys.all.reserve(messages.size());
-  keys.made.reserve(messages.size());  // so that the views of them stay valid
   const bool own_id = options_.key == dedup_key::message_id;
+  const auto keep = [&](std::string made) -> std::string_view {
+    keys.made.reserve(messages.size());  // so that the views of them stay valid
+    return keys.made.emplace_back(std::move(made));
+  };
   for (const auto* one : messages) {
     const auto& m = one->what();
-    const auto& wanted = own_id ? m.id : m.key;
-    if (wanted.empty())
-      keys.all.push_back(keys.made.emplace_back(place_key(one->content)));
+    if ((own_id ? m.id : m.key).empty())
+      keys.all.push_back(keep(place_key(one->content)));
     else
-      keys.all.push_back(own_id ? std::string_view(m.id) : keys.made.emplace_back(m.key + "-" + m.type));
+      keys.all.push_back(own_id ? std::string_view(m.id) : keep(m.key + "-" + m.type));
   }
   return keys;
 }
@@ -84,7 +82,14 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   if (!parked) take_over(messages, cancel);
   consume::handler_watch::attempt watched(watch_, cancel);
   auto tx = db_.begin(watched.token());
-  auto todo = parked ? take_parked(tx, messages) : claim(tx, messages);
+  auto judged = parked ? take_parked(tx, messages) : claim(tx, messages);
+  if (!judged) {
+    tx.rollback();
+    return attempt(messages, cancel);
+  }
+  auto& todo = *judged;
+  std::optional<announcement> next;
+  if (!parked && announce_with_batch_ && !split_) next = announce_due(tx);
   if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
   if (zoo::has(zoo::bug::check_then_insert) && !parked)
     for (std::size_t i = 0; i < todo.what.size(); ++i)
@@ -106,9 +111,11 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     tx.commit("consumer.commit");
   } catch (const error& e) {
     // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
+    if (next && e.outcome_unknown()) will_not_run(*next);
     if (is_stop(e)) throw;
     return failure{std::nullopt, describe(e, messages[0]->what())};
   }
+  if (next) is_announced(std::move(*next));
   succeeded(messages, todo);
   return std::nullopt;
 }
@@ -152,156 +159,7 @@ void consumer::engine::take_over(batch messages, const std::stop_token& cancel) 
   }
 }
 
-// Those that may run, in the order of their keys: two nodes with the same messages must not deadlock. On
-// PostgreSQL one statement claims all that have topic and type in common.
-std::vector<consumer::engine::claim_group> consumer::engine::claim_groups_of(
-    batch messages, std::span<const std::string_view> keys) const {
-  const auto shared = [&](std::size_t i) {
-    const auto& m = messages[i]->what();
-    return std::pair<std::string_view, std::string_view>(m.topic, m.type);
-  };
-  std::vector<std::size_t> order;
-  order.reserve(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& m = messages[i]->what();
-    if (handlers_.of(m) != nullptr && address_of(m).empty()) order.push_back(i);
-  }
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::tuple(shared(i), keys[i], i); });
-  std::vector<claim_group> groups;
-  for (const auto i : order) {
-    if (!claims_lists() || groups.empty() || shared(groups.back().front()) != shared(i))
-      groups.emplace_back();
-    groups.back().push_back(i);
-  }
-  return groups;
-}
-
-std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<const std::string_view> keys,
-                                                    std::span<const claim_group> groups) const {
-  std::vector<parameters> rows;
-  rows.reserve(groups.size());
-  const auto now = env().now();
-  for (const auto& group : groups) {
-    const auto& m = messages[group.front()]->what();
-    auto& row = rows.emplace_back();  // not from a list: that would copy each text twice
-    row.reserve(5);
-    row.emplace_back(options_.name);
-    if (claims_lists()) {
-      json_array wanted;
-      for (const auto i : group) wanted.add(keys[i]);
-      row.emplace_back(wanted.text());
-    } else {
-      row.emplace_back(keys[group.front()]);
-    }
-    row.emplace_back(m.topic);
-    row.emplace_back(m.type);
-    row.emplace_back(now);
-  }
-  return rows;
-}
-
-// Fences, claims, parked keys and horizons in one exchange. The fences come first: whoever takes a partition
-// over waits for this batch there. Horizons come last: a record that went before its claim has moved them.
-consumer::engine::plan consumer::engine::claim(transaction& tx, batch messages) {
-  plan made{{}, dedup_keys_of(messages)};
-  const std::span<const std::string_view> keys = made.keys.all;
-  const auto groups = claim_groups_of(messages, keys);
-  const auto claims = claims_of(messages, keys, groups);
-  const auto held = consume::fence_keeper::of(messages);
-  const auto wanted_fences = fences_.row_of(held);
-  const parameters parked_row = parking_.keys_wanted(messages);
-  const parameters horizon_row{options_.name};
-  const std::array<repeated, 4> exchange{{{queries::consume::read_fences, {&wanted_fences, 1}},
-                                          {queries::consume::claim, claims},
-                                          {queries::consume::read_parked_keys, {&parked_row, 1}},
-                                          {queries::consume::read_highest_horizons, {&horizon_row, 1}}}};
-  const auto found = tx.execute_all(exchange);
-  fences_.check(tx, held, found.front());
-  made.what.assign(messages.size(), verdict::ignore);
-  for (std::size_t n = 0; n < groups.size(); ++n) judge_claims(groups[n], found[n + 1], made);
-  if (zoo::has(zoo::bug::ack_lost_twice))
-    for (std::size_t i = 0; i < messages.size(); ++i)
-      if (made.what[i] == verdict::duplicate) tx.execute(queries::consume::forget, {options_.name, keys[i]});
-  judge_fresh(tx, messages, {found.back(), found[found.size() - 2]}, made);
-  take_replays(tx, messages, made);
-  return made;
-}
-
-// Of two with one key in a batch the first has the claim.
-void consumer::engine::judge_claims(const claim_group& group, const result& claimed, plan& of) {
-  const bool all = claimed.affected() == std::ssize(group);
-  std::set<std::string, std::less<>> fresh;
-  if (!all)
-    for (std::size_t i = 0; i < claimed.size(); ++i) fresh.insert(claimed[i][0].text());
-  for (const auto i : group) {
-    const auto found = fresh.find(of.keys.all[i]);
-    of.what[i] = all || found != fresh.end() ? verdict::run : verdict::duplicate;
-    if (found != fresh.end()) fresh.erase(found);
-  }
-}
-
-// A message without a record runs, unless its record may have expired, it has already failed, or something of
-// its key waits. Either way it has a record from now on.
-void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of) {
-  std::vector<consume::recorded> fresh;
-  std::vector<std::size_t> index;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (of.what[i] != verdict::run) continue;
-    const auto& one = messages[i]->content;
-    fresh.push_back({&one, of.keys.all[i], consume::place_of(one)});
-    index.push_back(i);
-  }
-  if (fresh.empty()) return;
-  retention_.set_settled(subscription_->settled());
-  const auto beyond = retention_.beyond_horizon(tx, known.horizons, fresh);
-  std::set<consume::key_view> waiting;
-  for (std::size_t i = 0; i < known.parked_keys.size(); ++i)
-    waiting.emplace(known.parked_keys[i][0].text(), known.parked_keys[i][1].text());
-  auto cautious = cautious_;
-  for (std::size_t n = 0; n < fresh.size(); ++n) {
-    auto& one = *messages[index[n]];
-    const auto& m = one.what();
-    auto& what = of.what[index[n]];
-    auto& careful = cautious[one.content.fence.partition];
-    if (beyond[n])
-      what = verdict::beyond_horizon;
-    else if (!m.key.empty() && waiting.contains({m.topic, m.key}) &&
-             !zoo::has(zoo::bug::overtaking_a_parked_key))
-      what = verdict::behind;
-    else if (one.charge) {
-      what = verdict::charge;
-      one.judged = consume::judge(options_, one.charge->why, 1, one.charge->at, env().now());
-    } else if (careful > 0)
-      what = verdict::cautious;
-    if (what == verdict::cautious) --careful;
-    const bool holds =
-        what == verdict::cautious ||
-        (what == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
-    if (holds && !m.key.empty()) waiting.emplace(m.topic, m.key);
-  }
-  retention_.note(tx, fresh);
-}
-
-// Dead letters that are sent again: to us, or past us.
-void consumer::engine::take_replays(transaction& tx, batch messages, plan& of) const {
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& m = messages[i]->what();
-    const auto to = address_of(m);
-    if (to.empty()) continue;
-    if (to != options_.name) {
-      of.what[i] = verdict::others_replay;
-    } else if (messages[i]->charge) {
-      of.what[i] = verdict::charge;
-    } else if (auto letter = take_replay(tx, m)) {
-      of.what[i] = verdict::replay;
-      of.letters.emplace(i, std::move(*letter));
-    } else {
-      of.what[i] = verdict::duplicate;
-    }
-  }
-}
-
-consumer::engine::plan consumer::engine::take_parked(transaction& tx, batch messages) {
+std::optional<consumer::engine::plan> consumer::engine::take_parked(transaction& tx, batch messages) {
   const auto taken = parking_.take(tx, messages);
   plan made;
   for (const bool ours : taken) made.what.push_back(ours ? verdict::run : verdict::gone);
@@ -313,6 +171,7 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(
     transaction& tx, batch messages, const plan& of, consume::handler_watch::attempt& watched) {
   const auto started = env().now();
   std::int64_t ran = 0;
+  std::vector<const message*> all;
   for (std::size_t i = 0, next = 0; i < messages.size(); i = next) {
     next = i + 1;
     if (of.what[i] != verdict::run && of.what[i] != verdict::replay) continue;
@@ -322,7 +181,7 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(
       return failure{
           i, describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m)};
     if (handler == nullptr) continue;  // it had one when it was parked
-    std::vector<const message*> all{&m};
+    all.assign(1, &m);
     if (handler->all)
       for (; next < messages.size() && of.what[next] == verdict::run &&
              handlers_.of(messages[next]->what()) == handler;
@@ -366,8 +225,10 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   return failed;
 }
 
-// What does not run is written, in the same transaction: where it waits, or that it was given up.
-void consumer::engine::write_down(transaction& tx, batch messages, const plan& of) {
+// What does not run is written, in the same transaction: where it waits, or that it was given up. And what
+// was claimed together; not before, because a batch that fails would have done it for nothing.
+void consumer::engine::write_down(transaction& tx, batch messages, plan& of) {
+  if (!of.fresh.empty()) retention_.note(tx, of.fresh, std::move(of.fresh_keys));
   std::vector<work*> ran;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];

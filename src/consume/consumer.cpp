@@ -60,7 +60,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       options_(options),
       fences_(options.name, options.takeover_wait),
       retention_(options.name, options.dedup_keep, db.env()),
-      parking_(options.name),
+      parking_(options.name, db.speaks()),
       outage_(options.outage_wait, options.outage_wait_max),
       watch_(options.handler_timeout) {
   check(options);
@@ -106,6 +106,7 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   const auto messages = outage_.lasts() ? inbox_.probe() : inbox_.next_batch(batch_limit(), alone());
   if (messages.empty()) return false;
   done_.clear();
+  split_ = false;
   try {
     apply(messages, cancel);
   } catch (...) {
@@ -113,6 +114,7 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
     throw;
   }
   take_done();
+  run_announced(cancel);
   const bool many = unacknowledged_.size() >= acknowledge_after * options_.batch_max;
   if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge();
   return !outage_.lasts();

@@ -78,9 +78,21 @@ class consumer::engine {
 
   // retry.cpp: parked messages.
   bool retry_parked(const std::stop_token& cancel);
-  std::vector<work> look_for_parked(timestamp now);
-  void try_parked(batch messages, const std::stop_token& cancel);
-  std::vector<work*> announce(batch due, const std::stop_token& cancel);
+  // Messages that are about to run; nobody else looks at them for a moment.
+  struct announcement {
+    std::vector<work> messages;
+    timestamp at{};
+    bool ends_unended = false;
+  };
+  bool must_look_for_parked(timestamp now) const;
+  std::vector<work> look_for_parked(transaction& look, timestamp now);
+  void pull_parked(transaction& tx, timestamp now);
+  announcement announce_due(transaction& tx);
+  announcement announce(transaction& tx, std::vector<work> due, timestamp now);
+  void is_announced(announcement made);
+  void will_not_run(const announcement& made);
+  bool run_announced(const std::stop_token& cancel);
+  void try_parked(batch messages, timestamp enough, const std::stop_token& cancel);
   void settle_parked(batch messages, const std::stop_token& cancel);
   void expect_parked(timestamp due);
 
@@ -113,16 +125,28 @@ class consumer::engine {
   struct plan {
     std::vector<verdict> what;
     dedup_keys keys;
+    std::vector<consume::recorded> fresh = {};        // whose claims were new
+    std::string fresh_keys = {};                      // as a JSON array
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
   };
-  plan claim(transaction& tx, batch messages);
+  std::optional<plan> take_parked(transaction& tx, batch messages);
+  std::optional<failure> run_handlers(transaction& tx, batch messages, const plan& of,
+                                      consume::handler_watch::attempt& watched);
+  std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
+                                    transaction& tx, consume::handler_watch::attempt& watched);
+  void write_down(transaction& tx, batch messages, plan& of);
+  dead_letter beyond_horizon(const work& of) const;
+  void succeeded(batch messages, const plan& of);
+  void report_skipped(const message& m, verdict why);
+
+  // claim.cpp: which of a batch's messages run.
+  std::optional<plan> claim(transaction& tx, batch messages);
   using claim_group =
       std::vector<std::size_t>;  // messages of one topic and type, by their place in the batch
-  bool claims_lists() const { return db_.speaks() == dialect::postgres; }
   std::vector<claim_group> claim_groups_of(batch messages, std::span<const std::string_view> keys) const;
   std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
                                     std::span<const claim_group> groups) const;
-  static void judge_claims(const claim_group& group, const result& claimed, plan& of);
+  static bool judge_claims(const claim_group& group, const result& claimed, plan& of);
   // What a batch's first exchange has shown.
   struct looked_up {
     const result& horizons;
@@ -130,15 +154,7 @@ class consumer::engine {
   };
   void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
   void take_replays(transaction& tx, batch messages, plan& of) const;
-  plan take_parked(transaction& tx, batch messages);
-  std::optional<failure> run_handlers(transaction& tx, batch messages, const plan& of,
-                                      consume::handler_watch::attempt& watched);
-  std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
-                                    transaction& tx, consume::handler_watch::attempt& watched);
-  void write_down(transaction& tx, batch messages, const plan& of);
-  dead_letter beyond_horizon(const work& of) const;
-  void succeeded(batch messages, const plan& of);
-  void report_skipped(const message& m, verdict why);
+
   // An empty metric: it is counted elsewhere.
   void count(std::string_view metric, std::int64_t consumer_counts::* which, std::int64_t by);
 
@@ -161,9 +177,13 @@ class consumer::engine {
   std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
-  timestamp parked_look_{};         // when to look for parked messages next
-  timestamp gather_until_{};        // not before this while there is other work: few were due the last time
-  std::size_t retry_together_ = 1;  // parked messages per transaction
+  timestamp parked_look_{};           // when to look for parked messages next
+  timestamp gather_until_{};          // not before this while there is other work: few were due the last time
+  std::size_t retry_together_ = 1;    // parked messages per transaction
+  bool wait_too_long_ = false;        // parked messages, as the last look has found
+  bool announce_with_batch_ = false;  // parked messages that are due
+  bool split_ = false;                // the batch at hand was
+  announcement announced_;            // committed, and not run yet
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;         // transactions with handlers that committed
   std::map<std::string, std::size_t>
@@ -172,6 +192,7 @@ class consumer::engine {
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;
   double handler_us_ = 0;  // running average per message
+  int list_claims_ = 0;    // so many batches more ask which of their claims are new, where that costs
 };
 
 }  // namespace settle::inline v0

@@ -45,6 +45,7 @@ void consumer::engine::apply(batch messages, const std::stop_token& cancel, int 
 // through either.
 void consumer::engine::apply_split(batch messages, const failure& why, const std::stop_token& cancel,
                                    int left_out) {
+  split_ = true;
   const auto apply_unless_behind = [&](batch part) {
     std::vector<work*> free;
     for (auto* one : part) {

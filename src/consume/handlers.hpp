@@ -25,13 +25,16 @@ class handler_table {
                   "there is already a handler for " + std::string(type) + " on " + std::string(topic));
   }
 
-  // Null if it has none.
+  // Null if it has none. Asked several times for each message, and most are of the same kind.
   const handler* of(const message& m) const {
+    if (last_.what != nullptr && m.type == last_.type && m.topic == last_.topic) return last_.what;
     const auto topic = by_topic_.find(m.topic);
     if (topic == by_topic_.end()) return nullptr;
     auto found = topic->second.find(m.type);
     if (found == topic->second.end()) found = topic->second.find("");
-    return found == topic->second.end() ? nullptr : &found->second;
+    if (found == topic->second.end()) return nullptr;
+    if (!found->first.empty()) last_ = {topic->first, found->first, &found->second};
+    return &found->second;
   }
 
   std::vector<subscribed> all() const {
@@ -49,7 +52,12 @@ class handler_table {
 
  private:
   using by_type = std::map<std::string, handler, std::less<>>;
-  std::map<std::string, by_type, std::less<>> by_topic_;
+  std::map<std::string, by_type, std::less<>> by_topic_;  // nothing is ever removed
+  struct asked {
+    std::string_view topic, type;
+    const handler* what = nullptr;
+  };
+  mutable asked last_;
 };
 
 }  // namespace settle::consume

@@ -12,7 +12,7 @@ bool same_key(const message& a, const message& b) {
 }
 
 void inbox::add(std::vector<delivery> arrived) {
-  for (auto& one : arrived) messages_.emplace_back().content = std::move(one);
+  for (auto& one : arrived) messages_.emplace_back(std::move(one));
 }
 
 void inbox::revoke(std::span<const std::uint32_t> partitions) {

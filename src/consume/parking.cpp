@@ -12,6 +12,8 @@
 namespace settle::consume {
 namespace {
 
+constexpr std::int64_t first_keys = 32;  // that are read without asking which
+
 std::string_view single_of(const message& m, std::string_view dedup) {
   return m.key.empty() ? dedup : std::string_view();
 }
@@ -38,6 +40,18 @@ parameters parking::keys_wanted(std::span<work* const> messages) const {
   json_array keys;
   for (const auto& [topic, key] : wanted) keys.add_all({topic, key});
   return {consumer_, keys.text()};
+}
+
+// To make a list of a batch's keys costs more than to read a few rows. On PostgreSQL a second look would cost
+// a round trip, and the rows are locked in the order of the list.
+statement parking::first_look(std::span<work* const> messages) const {
+  if (speaks_ == dialect::postgres) return {queries::consume::read_parked_keys, keys_wanted(messages)};
+  return {queries::consume::read_first_parked_keys, {consumer_, first_keys}};
+}
+
+result parking::look(transaction& tx, result first, std::span<work* const> messages) const {
+  if (std::ssize(first) < first_keys || speaks_ == dialect::postgres) return first;
+  return tx.execute(statement{queries::consume::read_parked_keys, keys_wanted(messages)});
 }
 
 void parking::add(transaction& tx, const entry& what) const {

@@ -2,8 +2,8 @@
 // so that everybody else goes on. The broker is done with a parked message: the transaction that parked it
 // has claimed it, and whoever retries it takes its row away in the transaction of its effects.
 //
-// Every retry is announced in a transaction of its own before it runs. A message that was announced and did
-// not end took its process with it: it runs alone from then on, and after three times it is given up.
+// Every retry is announced before it runs, in a transaction that commits first. A message that was announced
+// and did not end took its process with it: it runs alone from then on, and after three times it is given up.
 #pragma once
 
 #include <optional>
@@ -29,11 +29,13 @@ using key_view = std::pair<std::string_view, std::string_view>;
 
 class parking {
  public:
-  explicit parking(std::string consumer) : consumer_(std::move(consumer)) {}
+  parking(std::string consumer, dialect speaks) : consumer_(std::move(consumer)), speaks_(speaks) {}
 
-  // Of a batch's messages, in its first exchange: the keys that something waits for, whose rows are locked
-  // then.
-  parameters keys_wanted(std::span<work* const> messages) const;
+  // Of a batch's messages, the keys that something waits for, as topic and key; perhaps others as well. On
+  // PostgreSQL their rows are locked then. The first look is part of the batch's first exchange; what it
+  // found may need a second one.
+  statement first_look(std::span<work* const> messages) const;
+  result look(transaction& tx, result first, std::span<work* const> messages) const;
 
   // Takes a message in. `log` is the partition it came from, `dedup` its deduplication key.
   struct entry {
@@ -82,9 +84,11 @@ class parking {
   void go_on(transaction& tx, const message& key_of, std::string_view single, timestamp now) const;
 
  private:
+  parameters keys_wanted(std::span<work* const> messages) const;
   std::vector<bool> lock(transaction& tx, std::span<work* const> messages) const;
 
   std::string consumer_;
+  dialect speaks_;
 };
 
 }  // namespace settle::consume

@@ -1,8 +1,10 @@
 #include "consume/retention.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -30,6 +32,33 @@ std::optional<std::string> order_of(const message& m) {
 
 // A partition and a source within it.
 using origin_key = std::pair<std::string_view, std::string_view>;
+
+// The highest place of each lane.
+class highest_places {
+ public:
+  highest_places() { found_at_.fill(-1); }
+
+  void add(int lane, std::string_view order) {
+    auto& at = found_at_.at(static_cast<std::size_t>(lane));
+    if (at < 0) {
+      at = static_cast<std::int16_t>(found_.size());
+      found_.emplace_back(lane, order);
+    } else {
+      auto& highest = found_[static_cast<std::size_t>(at)].second;
+      highest = std::max(highest, order);
+    }
+  }
+
+  json_array to_json() const {
+    json_array all;
+    for (const auto& [lane, order] : found_) all.add_pair(lane, order);
+    return all;
+  }
+
+ private:
+  std::vector<std::pair<int, std::string_view>> found_;
+  std::array<std::int16_t, lane_count> found_at_;  // by lane; -1: nowhere
+};
 
 }  // namespace
 
@@ -69,31 +98,33 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highe
   return beyond;
 }
 
-void retention::note(transaction& tx, std::span<const recorded> fresh) const {
+void retention::note(transaction& tx, std::span<const recorded> fresh, std::string keys) const {
   struct log_part {
     std::int64_t position = 0;
-    std::map<std::string_view, std::map<int, std::string_view>> highest;  // by source and lane
+    std::map<std::string_view, highest_places> by_source = {};
   };
   std::map<std::string_view, log_part> by_log;
-  json_array ids;
+  origin_key last;
+  log_part* part = nullptr;
+  highest_places* places = nullptr;
   for (const auto& one : fresh) {
-    ids.add(one.key);
-    auto& part = by_log[log_of(*one.what)];
-    part.position = std::max(part.position, one.what->tag.position);
-    auto& highest = part.highest[one.at.source][one.at.lane];
-    highest = std::max<std::string_view>(highest, one.at.order);
+    const origin_key from(log_of(*one.what), one.at.source);
+    if (places == nullptr || from != last) {  // neighbours nearly always have it in common
+      part = &by_log[from.first];
+      places = &part->by_source[from.second];
+      last = from;
+    }
+    part->position = std::max(part->position, one.what->tag.position);
+    places->add(one.at.lane, one.at.order);
   }
   json_array logs;
-  for (const auto& [log, part] : by_log) {
+  for (const auto& [log, of] : by_log) {
     json_array sources;
-    for (const auto& [source, by_lane] : part.highest) {
-      json_array lanes;
-      for (const auto& [lane, order] : by_lane) lanes.add(json_array().add(lane).add(order));
-      sources.add(json_array().add(source).add(lanes));
-    }
-    logs.add(json_array().add(log).add(part.position).add(sources));
+    for (const auto& [source, highest] : of.by_source)
+      sources.add(json_array().add(source).add(highest.to_json()));
+    logs.add(json_array().add(log).add(of.position).add(sources));
   }
-  tx.post(queries::consume::note_batch, {consumer_, env_.now(), ids.text(), logs.text()});
+  tx.post(queries::consume::note_batch, {consumer_, env_.now(), std::move(keys), logs.text()});
 }
 
 void retention::set_settled(std::vector<settled_partition> done) { settled_ = std::move(done); }

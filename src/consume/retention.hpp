@@ -44,8 +44,9 @@ class retention {
   std::vector<bool> beyond_horizon(transaction& tx, const result& highest_rows,
                                    std::span<const recorded> fresh) const;
 
-  // In the batch's transaction: remembers what has to be forgotten together.
-  void note(transaction& tx, std::span<const recorded> fresh) const;
+  // In the batch's transaction: remembers what has to be forgotten together. `keys` is a JSON array of
+  // theirs.
+  void note(transaction& tx, std::span<const recorded> fresh, std::string keys) const;
 
   // What the broker is done with; to be told before note() and expire().
   void set_settled(std::vector<settled_partition> done);

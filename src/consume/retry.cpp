@@ -6,55 +6,121 @@
 namespace settle::inline v0 {
 namespace {
 
-constexpr std::size_t worth_a_look = 8;  // parked messages: each look that finds some commits twice
+constexpr std::size_t worth_a_look = 8;  // parked messages: each look that finds some costs a commit
+constexpr int gathered_part = 4;         // of retry_wait
 
 }  // namespace
 
 // So that it need not be asked for while there is other work.
 void consumer::engine::expect_parked(timestamp due) { parked_look_ = std::min(parked_look_, due); }
 
-std::vector<consume::work> consumer::engine::look_for_parked(timestamp now) {
-  std::optional<consume::parking::range> later;
-  {
-    auto look = db_.read();
-    parked_look_ = now;
-    auto due = parking_.due(look, batch_limit(), now);
-    if (!due.empty()) return due;
-    later = parking_.later(look);
-  }
+// Those that are due. If none is, says when to look next, and lets those come now that wait for too long: a
+// clock was set back.
+std::vector<consume::work> consumer::engine::look_for_parked(transaction& look, timestamp now) {
+  parked_look_ = now;
+  wait_too_long_ = false;
+  auto due = parking_.due(look, batch_limit(), now);
+  if (!due.empty()) return due;
+  const auto later = parking_.later(look);
   const auto next = later ? later->first : timestamp::max();
   parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
-  const auto latest = now + 2 * options_.retry_wait_max + consume::announced_for;
-  if (later && later->last > latest) {
-    auto tx = db_.begin();
-    parking_.pull(tx, now, latest);
-    tx.commit("consumer.pull");
-    parked_look_ = now;
-  }
+  wait_too_long_ = later && later->last > now + 2 * options_.retry_wait_max + consume::announced_for;
   return {};
 }
 
+void consumer::engine::pull_parked(transaction& tx, timestamp now) {
+  parking_.pull(tx, now, now + 2 * options_.retry_wait_max + consume::announced_for);
+  parked_look_ = now;
+  wait_too_long_ = false;
+}
+
 // Others may park messages too, so there is a look now and then in any case. Under load, those that come due
-// shortly after each other go together, a tenth of retry_wait later at most.
-bool consumer::engine::retry_parked(const std::stop_token& cancel) {
-  const auto now = env().now();
+// shortly after each other go together, a quarter of retry_wait later at most.
+bool consumer::engine::must_look_for_parked(timestamp now) const {
   const bool clock_set_back = parked_look_ - now > options_.idle_poll;
   if (now < parked_look_ && !clock_set_back) return false;
-  const duration gather = options_.retry_wait / 10;
-  if (inbox_.size() > 0 && now < gather_until_ && gather_until_ - now <= gather) return false;
-  auto due = look_for_parked(now);
-  gather_until_ = due.size() < worth_a_look ? now + gather : now;
-  if (due.empty()) return false;
+  const duration gather = options_.retry_wait / gathered_part;
+  return inbox_.size() == 0 || now >= gather_until_ || gather_until_ - now > gather;
+}
+
+// Under load they are announced by the next batch's transaction, which commits anyway, and run right after
+// it. Not if the batch had to be split: other handlers run then, and if one of them kills the process, those
+// that were announced would be suspected.
+bool consumer::engine::retry_parked(const std::stop_token& cancel) {
+  if (!announced_.messages.empty()) return run_announced(cancel);
+  const auto now = env().now();
+  if (!must_look_for_parked(now)) return false;
+  const bool missed = std::exchange(announce_with_batch_, false);
+  announce_with_batch_ = inbox_.size() > 0 && !missed;
+  if (announce_with_batch_) return false;
+  std::vector<work> due;
+  {
+    auto look = db_.read();
+    due = look_for_parked(look, now);
+  }
+  if (due.empty() && !wait_too_long_) return false;
+  auto tx = db_.begin(cancel);
+  if (wait_too_long_) pull_parked(tx, now);
+  auto announced = announce(tx, std::move(due), now);
+  try {
+    tx.commit("consumer.announce");
+  } catch (const error& e) {
+    if (e.outcome_unknown()) will_not_run(announced);
+    throw;
+  }
+  is_announced(std::move(announced));
+  return run_announced(cancel);
+}
+
+// In the transaction of a batch, and before its handlers: what fails here is not their fault.
+consumer::engine::announcement consumer::engine::announce_due(transaction& tx) {
+  const auto now = env().now();
+  auto due = look_for_parked(tx, now);
+  if (wait_too_long_) pull_parked(tx, now);
+  return announce(tx, std::move(due), now);
+}
+
+consumer::engine::announcement consumer::engine::announce(transaction& tx, std::vector<work> due,
+                                                          timestamp now) {
+  announcement made{{}, now};
+  if (due.empty()) return made;
+  if (!unended_.empty()) {
+    parking_.end(tx, unended_);
+    for (auto& one : due)
+      if (std::ranges::find(unended_, one.parked->id) != unended_.end()) one.parked->starts = 0;
+    made.ends_unended = true;
+  }
   std::vector<work*> all;
   for (auto& one : due) all.push_back(&one);
+  const auto ours = parking_.start(tx, all, now);
+  if (ours.empty()) parked_look_ = now + options_.retry_wait;  // somebody else is at it
+  for (auto* one : ours) made.messages.push_back(std::move(*one));
+  return made;
+}
+
+// It has committed.
+void consumer::engine::is_announced(announcement made) {
+  announce_with_batch_ = false;
+  const bool few = made.messages.size() < worth_a_look;
+  gather_until_ = few ? made.at + options_.retry_wait / gathered_part : made.at;
+  if (made.ends_unended) unended_.clear();
+  announced_ = std::move(made);
+}
+
+// It may have committed. Nobody has died over them, so that is taken back later.
+void consumer::engine::will_not_run(const announcement& made) {
+  for (const auto& one : made.messages) unended_.push_back(one.parked->id);
+}
+
+bool consumer::engine::run_announced(const std::stop_token& cancel) {
+  auto all = std::exchange(announced_, {});
+  if (all.messages.empty()) return false;
+  std::vector<work*> ours;
+  for (auto& one : all.messages) ours.push_back(&one);
   try {
-    const auto ours = announce(all, cancel);
-    if (ours.empty()) {  // somebody else is at it
-      parked_look_ = now + options_.retry_wait;
-      return false;
-    }
     done_.clear();
-    if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, cancel);
+    if (ours[0]->parked->starts < consume::crashes_max)
+      try_parked(ours, all.at + consume::announced_for / 2, cancel);
     const auto done = std::exchange(done_, {});
     std::vector<work*> rest;
     for (auto* one : ours)
@@ -62,17 +128,16 @@ bool consumer::engine::retry_parked(const std::stop_token& cancel) {
     settle_parked(rest, cancel);
   } catch (...) {
     done_.clear();
-    for (const auto& one : due) unended_.push_back(one.parked->id);  // nobody has died over them
+    will_not_run(all);
     throw;
   }
   return true;
 }
 
 // What has failed will probably fail again, so it begins alone; where all goes well, ever more go together.
-// Others must not take those for abandoned that are still to come, so it ends well before that.
-void consumer::engine::try_parked(batch messages, const std::stop_token& cancel) {
+// Others must not take those for abandoned that are still to come, so none begins after `enough`.
+void consumer::engine::try_parked(batch messages, timestamp enough, const std::stop_token& cancel) {
   std::set<consume::key_view> failed;
-  const auto enough = env().now() + consume::announced_for / 2;
   const auto needs_all = alone();
   for (std::size_t at = 0, next = 0; at < messages.size() && env().now() < enough; at = next) {
     std::vector<work*> chunk;
@@ -90,19 +155,6 @@ void consumer::engine::try_parked(batch messages, const std::stop_token& cancel)
       retry_together_ = 1;
     }
   }
-}
-
-std::vector<consume::work*> consumer::engine::announce(batch due, const std::stop_token& cancel) {
-  auto tx = db_.begin(cancel);
-  if (!unended_.empty()) {
-    parking_.end(tx, unended_);
-    for (auto* one : due)
-      if (std::ranges::find(unended_, one->parked->id) != unended_.end()) one->parked->starts = 0;
-  }
-  auto ours = parking_.start(tx, due, env().now());
-  tx.commit("consumer.announce");
-  unended_.clear();
-  return ours;
 }
 
 // Those that have failed, and those that did not run: they wait behind one that has failed, or time was up.

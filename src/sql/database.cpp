@@ -77,14 +77,8 @@ std::vector<result> transaction::execute_all(std::span<const repeated> all) {
 // Where a statement costs no round trip.
 std::vector<result> connection::execute_all(std::span<const repeated> all) {
   std::vector<result> results;
-  for (const auto& [text, rows] : all) {
-    if (rows.size() == 1) {
-      results.push_back(execute(text, rows[0]));
-      continue;
-    }
-    for (const auto affected : execute_many(text, rows))
-      results.emplace_back(std::vector<value>(), 0, affected);
-  }
+  for (const auto& [text, rows] : all)
+    for (const auto& row : rows) results.push_back(execute(text, row));
   return results;
 }
 

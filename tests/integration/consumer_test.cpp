@@ -267,6 +267,41 @@ TEST(consumer, deduplicates_by_aggregate_and_type_where_asked) {
   EXPECT_EQ(stored[0][0].text(), "order-1-thing.done");
 }
 
+// Whether all of a batch is new, nothing, or some. Proves C1, C7
+TEST(consumer, of_a_batch_with_copies_in_it_the_new_ones_run_once) {
+  bench b;
+  const auto deliver = [&](const std::vector<std::string>& ids) {
+    for (const auto& id : ids) b.broker.messages.push_back(bench::make(id, "key-" + id));
+  };
+  auto c = b.make_consumer(bench::insert);
+  deliver({"b", "a", "c"});
+  c->run_once();
+  deliver({"a", "d", "c", "e", "d"});
+  c->run_once();
+  deliver({"a", "b", "c", "d", "e"});
+  c->run_once();
+  EXPECT_EQ(b.effects(), (names{"b", "a", "c", "d", "e"}));
+  EXPECT_EQ(c->counts().applied, 5);
+  EXPECT_EQ(c->counts().duplicates, 8);
+  EXPECT_EQ(count(*b.db, "settle_processed_events"), 5);
+}
+
+// Copies before anything of their kind was seen, among messages of other kinds. Proves C1, C7
+TEST(consumer, of_a_batch_of_several_kinds_with_copies_the_new_ones_run_once) {
+  bench b;
+  const auto deliver = [&](const std::string& id, const std::string& type) {
+    b.broker.messages.push_back(bench::make(id, ""));
+    b.broker.messages.back().type = type;
+  };
+  for (const auto* type : {"x", "y"})
+    for (const auto* id : {"2", "1", "2"}) deliver(std::string(type) + id, type);
+  auto c = b.make_consumer(bench::insert);
+  c->on("things", "", bench::insert);
+  c->run_once();
+  EXPECT_EQ(b.effects(), (names{"x2", "x1", "y2", "y1"}));
+  EXPECT_EQ(c->counts().duplicates, 2);
+}
+
 // Proves C1
 TEST(consumer, events_of_a_handler_commit_with_its_claim_and_name_their_cause) {
   bench b;

@@ -1,6 +1,7 @@
 // What a consumer does about failures, on both databases.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <span>
 
@@ -50,6 +51,48 @@ TEST_P(failures, what_arrives_later_of_a_parked_key_waits_too_and_comes_in_order
   time.advance(1s);
   drain(*c);
   EXPECT_EQ(effects(), (names{"5", "1", "2", "3", "4"}));
+}
+
+// Whether each batch commits at once, or has to be split for a message of its own. Proves C8
+TEST_P(failures, what_is_due_is_tried_again_while_there_is_other_work) {
+  auto options = plain();
+  options.batch_max = 5;
+  for (const bool split : {false, true}) {
+    const std::string round = split ? "split-" : "whole-";
+    auto c = make_consumer(options);
+    deliver(round + "bad", round + "bad");
+    failing[round + "bad"] = failure_class::poison;
+    drain(*c);
+    ASSERT_EQ(count("parked_messages"), 1);
+    for (int n = 0; n < 100; ++n) {
+      deliver(round + std::to_string(n), round + std::to_string(n));
+      if (split && n % 5 == 2) failing[round + std::to_string(n)] = failure_class::permanent;
+    }
+    failing.erase(round + "bad");
+    time.advance(1s);
+    for (int batch = 0; batch < 4; ++batch) c->run_once();
+    const auto done = effects();
+    EXPECT_EQ(std::ranges::count(done, round + "bad"), 1) << round;
+    EXPECT_EQ(std::ranges::count(done, round + "99"), 0) << round;
+    drain(*c);
+    EXPECT_EQ(count("parked_messages"), 0);
+  }
+}
+
+// More keys than are read at once. Proves C8
+TEST_P(failures, of_a_hundred_parked_keys_each_holds_back_its_own_and_no_other) {
+  for (int n = 0; n < 100; ++n) {
+    deliver("first-" + std::to_string(n), "bad-" + std::to_string(n));
+    failing["first-" + std::to_string(n)] = failure_class::poison;
+  }
+  auto c = make_consumer();
+  drain(*c);
+  ASSERT_EQ(count("parked_keys"), 100);
+  for (int n = 0; n < 100; ++n) deliver("second-" + std::to_string(n), "bad-" + std::to_string(n));
+  deliver("good", "good");
+  drain(*c);
+  EXPECT_EQ(effects(), names{"good"});
+  EXPECT_EQ(c->counts().parked, 200);
 }
 
 // Proves C8

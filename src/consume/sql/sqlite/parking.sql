@@ -1,13 +1,16 @@
 -- Messages that wait after a failure, and the keys that they wait for.
 
--- $2 is a JSON array of [topic, key]. Nearly always nothing is parked, and then the list is not looked at.
+-- $2 of all keys, those without one too. Nearly always there are fewer, and then no other look is needed.
+-- name: read_first_parked_keys
+select topic, message_key from settle_parked_keys where consumer = $1 limit $2
+
+-- $2 is a JSON array of [topic, key].
 -- name: read_parked_keys
 select k.topic, k.message_key
 from json_each($2) e
 cross join settle_parked_keys k
   on k.consumer = $1 and k.topic = json_extract(e.value, '$[0]') and k.message_key = json_extract(e.value, '$[1]')
      and k.single = ''
-where exists (select 1 from settle_parked_keys where consumer = $1)
 
 -- name: park_message
 insert into settle_parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,

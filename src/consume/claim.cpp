@@ -1,0 +1,197 @@
+// Which messages of a batch run: those whose claims are new, unless something else speaks against it.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/json.hpp"
+#include "base/zoo.hpp"
+#include "consume/charge.hpp"
+#include "consume/engine.hpp"
+#include "queries/consume.hpp"
+
+namespace settle::inline v0 {
+namespace {
+
+constexpr int batches_listed = 16;  // after one with duplicates: more of them are likely to follow
+
+std::string list_of(std::span<const consume::recorded> fresh) {
+  json_array keys;
+  for (const auto& one : fresh) keys.add(one.key);
+  return keys.text();
+}
+
+}  // namespace
+
+// Those that may run; one statement claims all that have topic and type in common. In the order of their
+// keys: two nodes with the same messages must not deadlock. As a rule they come in that order.
+std::vector<consumer::engine::claim_group> consumer::engine::claim_groups_of(
+    batch messages, std::span<const std::string_view> keys) const {
+  const auto shared = [&](std::size_t i) {
+    const auto& m = messages[i]->what();
+    return std::pair<std::string_view, std::string_view>(m.topic, m.type);
+  };
+  claim_group order;
+  order.reserve(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& m = messages[i]->what();
+    if (handlers_.of(m) != nullptr && address_of(m).empty()) order.push_back(i);
+  }
+  if (order.empty()) return {};
+  const auto by_key = [&](std::size_t i) { return std::pair(keys[i], i); };
+  if (std::ranges::all_of(order, [&](std::size_t i) { return shared(i) == shared(order.front()); })) {
+    if (!std::ranges::is_sorted(order, {}, by_key)) std::ranges::sort(order, {}, by_key);
+    return {std::move(order)};
+  }
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::tuple(shared(i), by_key(i)); });
+  std::vector<claim_group> groups;
+  for (const auto i : order) {
+    if (groups.empty() || shared(groups.back().front()) != shared(i)) groups.emplace_back();
+    groups.back().push_back(i);
+  }
+  return groups;
+}
+
+std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<const std::string_view> keys,
+                                                    std::span<const claim_group> groups) const {
+  std::vector<parameters> rows;
+  rows.reserve(groups.size());
+  const auto now = env().now();
+  for (const auto& group : groups) {
+    const auto& m = messages[group.front()]->what();
+    json_array wanted;
+    for (const auto i : group) wanted.add(keys[i]);
+    auto& row = rows.emplace_back();  // not from a list: that would copy each text twice
+    row.reserve(5);
+    row.emplace_back(options_.name);
+    row.emplace_back(wanted.text());
+    row.emplace_back(m.topic);
+    row.emplace_back(m.type);
+    row.emplace_back(now);
+  }
+  return rows;
+}
+
+// Fences, claims, parked keys and horizons in one exchange. The fences come first: whoever takes a partition
+// over waits for this batch there. Horizons come last: a record that went before its claim has moved them.
+//
+// Nothing if some claims of a group are new, and the statement has not said which: then the transaction has
+// to be rolled back, and the next one asks for it.
+std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, batch messages) {
+  plan made{{}, dedup_keys_of(messages)};
+  const std::span<const std::string_view> keys = made.keys.all;
+  const auto groups = claim_groups_of(messages, keys);
+  auto claims = claims_of(messages, keys, groups);
+  const auto held = consume::fence_keeper::of(messages);
+  const auto wanted_fences = fences_.row_of(held);
+  const auto parked = parking_.first_look(messages);
+  const parameters horizon_row{options_.name};
+  const bool list = db_.speaks() == dialect::sqlite && list_claims_ > 0;
+  const std::array<repeated, 4> exchange{
+      {{queries::consume::read_fences, {&wanted_fences, 1}},
+       {list ? queries::consume::claim_and_list : queries::consume::claim, claims},
+       {parked.text, {&parked.values, 1}},
+       {queries::consume::read_highest_horizons, {&horizon_row, 1}}}};
+  auto found = tx.execute_all(exchange);
+  fences_.check(tx, held, found.front());
+  made.what.assign(messages.size(), verdict::ignore);
+  if (list) --list_claims_;
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    if (judge_claims(groups[n], found[n + 1], made)) continue;
+    SETTLE_CHECK(!list, "claims that were asked for are told");
+    list_claims_ = batches_listed;
+    return std::nullopt;
+  }
+  if (zoo::has(zoo::bug::ack_lost_twice))
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      if (made.what[i] == verdict::duplicate) tx.execute(queries::consume::forget, {options_.name, keys[i]});
+  const auto waiting = parking_.look(tx, std::move(found[found.size() - 2]), messages);
+  judge_fresh(tx, messages, {found.back(), waiting}, made);
+  const bool all = groups.size() == 1 && found[1].affected() == std::ssize(groups[0]);
+  made.fresh_keys = all ? std::move(claims[0][1]).take_text() : list_of(made.fresh);
+  take_replays(tx, messages, made);
+  return made;
+}
+
+// Of two with one key in a batch the first has the claim. False: it is not known which are new.
+bool consumer::engine::judge_claims(const claim_group& group, const result& claimed, plan& of) {
+  const bool all = claimed.affected() == std::ssize(group);
+  if (!all && claimed.affected() > 0 && claimed.empty()) return false;
+  std::set<std::string, std::less<>> fresh;
+  if (!all)
+    for (std::size_t i = 0; i < claimed.size(); ++i) fresh.insert(claimed[i][0].text());
+  for (const auto i : group) {
+    const auto found = fresh.find(of.keys.all[i]);
+    of.what[i] = all || found != fresh.end() ? verdict::run : verdict::duplicate;
+    if (found != fresh.end()) fresh.erase(found);
+  }
+  return true;
+}
+
+// A message without a record runs, unless its record may have expired, it has already failed, or something of
+// its key waits. Either way it has a record from now on.
+void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of) {
+  auto& fresh = of.fresh;
+  std::vector<std::size_t> index;
+  fresh.reserve(messages.size());
+  index.reserve(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (of.what[i] != verdict::run) continue;
+    const auto& one = messages[i]->content;
+    fresh.push_back({&one, of.keys.all[i], consume::place_of(one)});
+    index.push_back(i);
+  }
+  if (fresh.empty()) return;
+  retention_.set_settled(subscription_->settled());
+  const auto beyond = retention_.beyond_horizon(tx, known.horizons, fresh);
+  std::set<consume::key_view> waiting;
+  for (std::size_t i = 0; i < known.parked_keys.size(); ++i)
+    waiting.emplace(known.parked_keys[i][0].text(), known.parked_keys[i][1].text());
+  auto cautious = cautious_;
+  for (std::size_t n = 0; n < fresh.size(); ++n) {
+    auto& one = *messages[index[n]];
+    const auto& m = one.what();
+    auto& what = of.what[index[n]];
+    const auto careful = cautious.find(one.content.fence.partition);
+    if (beyond[n])
+      what = verdict::beyond_horizon;
+    else if (!m.key.empty() && waiting.contains({m.topic, m.key}) &&
+             !zoo::has(zoo::bug::overtaking_a_parked_key))
+      what = verdict::behind;
+    else if (one.charge) {
+      what = verdict::charge;
+      one.judged = consume::judge(options_, one.charge->why, 1, one.charge->at, env().now());
+    } else if (careful != cautious.end() && careful->second > 0) {
+      what = verdict::cautious;
+      --careful->second;
+    }
+    const bool holds =
+        what == verdict::cautious ||
+        (what == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
+    if (holds && !m.key.empty()) waiting.emplace(m.topic, m.key);
+  }
+}
+
+// Dead letters that are sent again: to us, or past us.
+void consumer::engine::take_replays(transaction& tx, batch messages, plan& of) const {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& m = messages[i]->what();
+    const auto to = address_of(m);
+    if (to.empty()) continue;
+    if (to != options_.name) {
+      of.what[i] = verdict::others_replay;
+    } else if (messages[i]->charge) {
+      of.what[i] = verdict::charge;
+    } else if (auto letter = take_replay(tx, m)) {
+      of.what[i] = verdict::replay;
+      of.letters.emplace(i, std::move(*letter));
+    } else {
+      of.what[i] = verdict::duplicate;
+    }
+  }
+}
+
+}  // namespace settle::inline v0
