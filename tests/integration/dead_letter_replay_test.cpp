@@ -261,7 +261,7 @@ TEST_P(dead_letter_replays, lose_and_double_nothing_at_any_fault_point) {
       .prepare =
           [&] {
             write_many(3);
-            db = open(nullptr);  // what was published has left a thread, and the next run forks
+            reopen();  // what was published has left a thread, and the next run forks
           },
       .run =
           [&](fault_points& faults) {

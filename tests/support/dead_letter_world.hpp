@@ -46,6 +46,14 @@ struct dead_letter_world : ::testing::TestWithParam<dialect> {
 
   void start_relay() { drainer.emplace(*db, destination); }
 
+  // As another process would.
+  void reopen() {
+    drainer->leave();
+    drainer.reset();
+    db = open(nullptr);
+    start_relay();
+  }
+
   // A message as a consumer of another service's topic gets it.
   message placed(const std::string& key, const std::string& payload = "{}") {
     return {
