@@ -99,7 +99,7 @@ std::vector<bench::report> without_failures(const bench::options& opts) {
 
 // One message in two hundred fails for ever, another fails once and succeeds when it is tried again.
 bench::report failing(const bench::options& opts) {
-  const std::int64_t messages = batch * (opts.quick ? 4 : 1200);
+  const std::int64_t messages = batch * (opts.quick ? 4 : 3600);
   fed_consumer failing(opts.folder / "failing.db");
   bench::failing_handler handler;
   failing.consumer->on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {

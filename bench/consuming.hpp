@@ -158,12 +158,18 @@ class failing_handler {
     if (m.subject == fails_always)
       throw settle::handler_failed(settle::failure_class::permanent, "this order cannot be shipped");
     if (m.subject != fails_once) return;
-    if (++tries_[m.id] <= 2) throw std::runtime_error("not this time");
-    tries_.erase(m.id);  // so that a long run does not look like a leak
+    const auto [found, is_new] = tries_.try_emplace(m.id, 0);
+    if (is_new) order_.push_back(m.id);
+    if (++found->second <= 2) throw std::runtime_error("not this time");
+    for (; order_.size() > remembered_max; order_.pop_front()) tries_.erase(order_.front());
   }
 
  private:
+  // So that a long run does not look like a leak. Not when it succeeds: its batch may be rolled back for
+  // another.
+  static constexpr std::size_t remembered_max = 1000;
   std::map<std::string, int> tries_;
+  std::deque<std::string> order_;
 };
 
 inline std::int64_t ended(const settle::consumer& of) {

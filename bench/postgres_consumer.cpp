@@ -198,7 +198,7 @@ bench::report costs(const bench::options& opts, const std::string& conninfo) {
 
 // One message in two hundred fails for ever, another fails once and succeeds when it is tried again.
 bench::report failing(const bench::options& opts, const std::string& conninfo) {
-  const std::int64_t messages = batch * (opts.quick ? 4 : 600);
+  const std::int64_t messages = batch * (opts.quick ? 4 : 1800);
   fed_consumer failing(conninfo, "failing");
   bench::failing_handler handler;
   failing.consumer.on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {

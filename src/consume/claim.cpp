@@ -148,8 +148,8 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
   retention_.set_settled(subscription_->settled());
   const auto beyond = retention_.beyond_horizon(tx, known.horizons, fresh);
   std::set<consume::key_view> waiting;
-  for (std::size_t i = 0; i < known.parked_keys.size(); ++i)
-    waiting.emplace(known.parked_keys[i][0].text(), known.parked_keys[i][1].text());
+  for (const auto& rows : known.parked_keys)
+    for (std::size_t i = 0; i < rows.size(); ++i) waiting.emplace(rows[i][0].text(), rows[i][1].text());
   auto cautious = cautious_;
   for (std::size_t n = 0; n < fresh.size(); ++n) {
     auto& one = *messages[index[n]];

@@ -150,7 +150,7 @@ class consumer::engine {
   // What a batch's first exchange has shown.
   struct looked_up {
     const result& horizons;
-    const result& parked_keys;
+    const std::vector<result>& parked_keys;
   };
   void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
   void take_replays(transaction& tx, batch messages, plan& of) const;

@@ -12,7 +12,8 @@
 namespace settle::consume {
 namespace {
 
-constexpr std::int64_t first_keys = 32;  // that are read without asking which
+constexpr std::int64_t first_keys = 128;  // that are read without asking which
+constexpr int batches_asked = 16;         // after one that found so many
 
 std::string_view single_of(const message& m, std::string_view dedup) {
   return m.key.empty() ? dedup : std::string_view();
@@ -29,7 +30,8 @@ std::string ids_of(std::span<work* const> messages) {
 
 }  // namespace
 
-parameters parking::keys_wanted(std::span<work* const> messages) const {
+// Sorted, each once.
+std::vector<key_view> parking::keys_of(std::span<work* const> messages) {
   std::vector<key_view> wanted;
   wanted.reserve(messages.size());
   for (const auto* one : messages)
@@ -37,21 +39,36 @@ parameters parking::keys_wanted(std::span<work* const> messages) const {
   std::ranges::sort(wanted);
   const auto repeated = std::ranges::unique(wanted);
   wanted.erase(repeated.begin(), repeated.end());
-  json_array keys;
-  for (const auto& [topic, key] : wanted) keys.add_all({topic, key});
-  return {consumer_, keys.text()};
+  return wanted;
 }
 
 // To make a list of a batch's keys costs more than to read a few rows. On PostgreSQL a second look would cost
 // a round trip, and the rows are locked in the order of the list.
 statement parking::first_look(std::span<work* const> messages) const {
-  if (speaks_ == dialect::postgres) return {queries::consume::read_parked_keys, keys_wanted(messages)};
-  return {queries::consume::read_first_parked_keys, {consumer_, first_keys}};
+  if (speaks_ == dialect::postgres) {
+    json_array keys;
+    for (const auto& [topic, key] : keys_of(messages)) keys.add_all({topic, key});
+    return {queries::consume::read_parked_keys, {consumer_, keys.text()}};
+  }
+  return {queries::consume::read_first_parked_keys, {consumer_, many_ > 0 ? 0 : first_keys}};
 }
 
-result parking::look(transaction& tx, result first, std::span<work* const> messages) const {
-  if (std::ssize(first) < first_keys || speaks_ == dialect::postgres) return first;
-  return tx.execute(statement{queries::consume::read_parked_keys, keys_wanted(messages)});
+std::vector<result> parking::look(transaction& tx, result first, std::span<work* const> messages) {
+  const bool asked = speaks_ == dialect::postgres || (many_ == 0 && std::ssize(first) < first_keys);
+  std::vector<result> found;
+  if (asked) {
+    found.push_back(std::move(first));
+    return found;
+  }
+  many_ = many_ == 0 ? batches_asked : many_ - 1;
+  const auto wanted = keys_of(messages);
+  for (auto from = wanted.begin(); from != wanted.end();) {
+    const auto topic = from->first;
+    json_array keys;
+    for (; from != wanted.end() && from->first == topic; ++from) keys.add(from->second);
+    found.push_back(tx.execute(queries::consume::read_parked_keys_of_topic, {consumer_, topic, keys.text()}));
+  }
+  return found;
 }
 
 void parking::add(transaction& tx, const entry& what) const {

@@ -35,7 +35,7 @@ class parking {
   // PostgreSQL their rows are locked then. The first look is part of the batch's first exchange; what it
   // found may need a second one.
   statement first_look(std::span<work* const> messages) const;
-  result look(transaction& tx, result first, std::span<work* const> messages) const;
+  std::vector<result> look(transaction& tx, result first, std::span<work* const> messages);
 
   // Takes a message in. `log` is the partition it came from, `dedup` its deduplication key.
   struct entry {
@@ -84,11 +84,12 @@ class parking {
   void go_on(transaction& tx, const message& key_of, std::string_view single, timestamp now) const;
 
  private:
-  parameters keys_wanted(std::span<work* const> messages) const;
+  static std::vector<key_view> keys_of(std::span<work* const> messages);
   std::vector<bool> lock(transaction& tx, std::span<work* const> messages) const;
 
   std::string consumer_;
   dialect speaks_;
+  int many_ = 0;  // for so many batches more: too many keys wait to read them all
 };
 
 }  // namespace settle::consume

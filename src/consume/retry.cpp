@@ -7,7 +7,7 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr std::size_t worth_a_look = 8;  // parked messages: each look that finds some costs a commit
-constexpr int gathered_part = 4;         // of retry_wait
+constexpr int gathered_part = 10;        // of retry_wait
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void consumer::engine::pull_parked(transaction& tx, timestamp now) {
 }
 
 // Others may park messages too, so there is a look now and then in any case. Under load, those that come due
-// shortly after each other go together, a quarter of retry_wait later at most.
+// shortly after each other go together, a tenth of retry_wait later at most.
 bool consumer::engine::must_look_for_parked(timestamp now) const {
   const bool clock_set_back = parked_look_ - now > options_.idle_poll;
   if (now < parked_look_ && !clock_set_back) return false;

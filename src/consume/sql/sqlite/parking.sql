@@ -4,13 +4,12 @@
 -- name: read_first_parked_keys
 select topic, message_key from settle_parked_keys where consumer = $1 limit $2
 
--- $2 is a JSON array of [topic, key].
--- name: read_parked_keys
+-- $3 is a JSON array of keys.
+-- name: read_parked_keys_of_topic
 select k.topic, k.message_key
-from json_each($2) e
+from json_each($3) e
 cross join settle_parked_keys k
-  on k.consumer = $1 and k.topic = json_extract(e.value, '$[0]') and k.message_key = json_extract(e.value, '$[1]')
-     and k.single = ''
+  on k.consumer = $1 and k.topic = $2 and k.message_key = e.value and k.single = ''
 
 -- name: park_message
 insert into settle_parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,
