@@ -62,6 +62,15 @@ void report(const arguments& a, std::uint64_t seed, const world_result& done) {
   std::fflush(stdout);
 }
 
+// What nobody in the world has caught is a problem of its seed, and the others still run.
+world_result run_to_its_end(const arguments& a, std::uint64_t seed) try {
+  return run_world({.seed = seed, .steps = a.steps, .verbose = a.verbose});
+} catch (const std::exception& e) {
+  world_result ended;
+  ended.problems.emplace_back(e.what());
+  return ended;
+}
+
 int run(const arguments& a) {
   if (!a.bug.empty() && !set_bug(a.bug)) {
     fmt::print(stderr, "no bug '{}' in this program; {}\n", a.bug, bugs_here());
@@ -70,7 +79,7 @@ int run(const arguments& a) {
   std::uint64_t failed = 0;
   world_result sum;
   for (auto seed = a.seed; seed < a.seed + a.seeds; ++seed) {
-    const auto done = run_world({.seed = seed, .steps = a.steps, .verbose = a.verbose});
+    const auto done = run_to_its_end(a, seed);
     sum.orders += done.orders;
     sum.crashes += done.crashes;
     sum.power_losses += done.power_losses;
