@@ -154,7 +154,8 @@ struct redis_claims_options {
 };
 std::unique_ptr<claims> open_claims(redis::client& in, const redis_claims_options& options = {});
 
-// Claims in a database whose outcome is unknown, the oldest first.
+// Claims in a database whose outcome is unknown, the oldest first. Reads the whole table: for operators, not
+// for loops. Those in Redis are not listed.
 std::vector<unknown_claim> unknown_claims(database& db, std::int64_t at_most = 100);
 
 // What an operator decides about one of them: with an answer it is completed, without one the key is free
