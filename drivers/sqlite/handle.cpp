@@ -95,16 +95,17 @@ handle open_handle(const location& where, int busy_ms) {
   return db;
 }
 
-bool in_wal_mode(sqlite3* db) {
-  bool wal = false;
+std::string read_pragma(sqlite3* db, const char* sql) {
+  std::string answer;
   const auto read = [](void* out, int, char** columns, char**) {
-    *static_cast<bool*>(out) = std::string_view(columns[0]) == "wal";
+    *static_cast<std::string*>(out) = columns[0];
     return 0;
   };
-  if (sqlite3_exec(db, "pragma journal_mode", read, &wal, nullptr) != SQLITE_OK)
-    throw_last_error(db, "reading the journal mode");
-  return wal;
+  if (sqlite3_exec(db, sql, read, &answer, nullptr) != SQLITE_OK) throw_last_error(db, sql);
+  return answer;
 }
+
+bool in_wal_mode(sqlite3* db) { return read_pragma(db, "pragma journal_mode") == "wal"; }
 
 void switch_to_wal(sqlite3* db) {
   run(db, "pragma journal_mode = wal");

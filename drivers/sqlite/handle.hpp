@@ -38,4 +38,7 @@ void switch_to_wal(sqlite3* db);
 // Runs one statement without parameters or rows.
 void run(sqlite3* db, const char* sql);
 
+// What a pragma answers, as text.
+std::string read_pragma(sqlite3* db, const char* sql);
+
 }  // namespace settle::inline v0::sqlite

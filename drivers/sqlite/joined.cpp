@@ -50,8 +50,8 @@ class joined_connection final : public connection {
   }
 
   // What a foreign connection may do differently from ours: begin without the write lock, use another
-  // journal, and checkpoint by itself, which SQLite before 3.51.3 does not survive in all cases. Its
-  // commits may also be less durable than ours; the relay's tick takes care of that.
+  // journal, never sync, and checkpoint by itself, which SQLite before 3.51.3 does not survive in all cases.
+  // Commits that are synced later than ours are fine; the relay's tick takes care of that.
   void make_safe() {
     if (sqlite3_get_autocommit(db_) != 0)
       throw error(errc::invalid_argument, "the connection has no open transaction: BEGIN IMMEDIATE first");
@@ -63,6 +63,10 @@ class joined_connection final : public connection {
           errc::invalid_argument,
           fmt::format("{} is not in WAL mode: open it with settle::sqlite::open() once, which switches it",
                       sqlite3_db_filename(db_, "main")));
+    if (read_pragma(db_, "pragma synchronous") == "0")
+      throw error(errc::invalid_argument,
+                  "the connection never syncs, and a power cut could damage the file for everyone: run "
+                  "\"pragma synchronous = normal\" on it before BEGIN");
     sqlite3_wal_autocheckpoint(db_, 0);
     sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }

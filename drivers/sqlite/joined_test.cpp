@@ -68,6 +68,26 @@ TEST_F(joined, refuses_a_file_that_is_not_in_wal_mode) {
   EXPECT_EQ(code_of([&] { sqlite::joined_transaction tx(mine.db.get()); }), errc::invalid_argument);
 }
 
+// A power cut may damage such a file, the outbox in it (sim_log.that_starts_over_…).
+// Proves O1
+TEST_F(joined, refuses_a_connection_that_never_syncs) {
+  own_connection mine(dir.file("service.db"));
+  ASSERT_EQ(mine.run("pragma synchronous = off; begin immediate"), SQLITE_OK);
+  try {
+    sqlite::joined_transaction tx(mine.db.get());
+    FAIL() << "joined";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::invalid_argument);
+    EXPECT_NE(std::string(e.what()).find("pragma synchronous = normal"), std::string::npos) << e.what();
+  }
+  for (const auto* enough : {"rollback; pragma synchronous = normal; begin immediate",
+                             "rollback; pragma synchronous = full; begin immediate",
+                             "rollback; pragma synchronous = extra; begin immediate"}) {
+    ASSERT_EQ(mine.run(enough), SQLITE_OK);
+    EXPECT_EQ(code_of([&] { sqlite::joined_transaction tx(mine.db.get()); }), std::nullopt) << enough;
+  }
+}
+
 TEST_F(joined, notices_that_its_owner_has_ended_the_transaction) {
   own_connection mine(dir.file("service.db"));
   ASSERT_EQ(mine.run("begin immediate"), SQLITE_OK);

@@ -50,8 +50,9 @@ std::unique_ptr<database> open(const std::string& path, const options& opts = {}
 //
 // The transaction must have been begun with BEGIN IMMEDIATE, on a file that settle::migrate() has seen.
 // Automatic checkpoints are switched off on the connection and stay off: Settle's own commits take
-// them. If the connection does not sync its commits, a power cut may undo them; then nobody ever sees
-// the events, because a relay publishes only what a synced commit of its own covers.
+// them. With synchronous=normal a power cut may undo commits of the connection; then nobody ever sees
+// their events, because a relay publishes only what a synced commit of its own covers. A connection with
+// synchronous=off is refused: there a power cut may damage the file itself.
 // The program must link the same SQLite library as Settle: two copies in one process break its locks.
 class joined_transaction final : public transaction {
  public:
