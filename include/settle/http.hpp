@@ -173,7 +173,7 @@ struct batch_options {
   // Requests per call of the handler.
   std::size_t batch_max = 64;
   // Calls at the same time. One makes the largest batches; with two, one can wait for the disk while the
-  // other computes.
+  // other computes. A further call begins when at least half a batch waits.
   std::size_t at_once_max = 1;
   // As route_options has it.
   std::optional<std::size_t> body_bytes_max = std::nullopt;

@@ -5,6 +5,16 @@
 #include <utility>
 
 namespace settle::inline v0::http {
+namespace {
+
+// Whatever waits is served at once if nobody serves its line. A further turn beside another one has to be
+// worth its transaction: by then, half a batch waits.
+bool is_worth_a_turn(const batch& of, const batch_line& line) {
+  if (line.waiting.empty() || line.served_by == of.at_once_max) return false;
+  return line.served_by == 0 || 2 * line.waiting.size() >= of.size_max;
+}
+
+}  // namespace
 
 workers::workers(std::size_t threads, std::size_t queue_max, const environment& env,
                  std::function<void()> answered)
@@ -29,7 +39,7 @@ bool workers::give(std::shared_ptr<job> what) {
     } else {
       auto& line = lines_[together];
       line.waiting.push_back(std::move(what));
-      if (line.served_by == together->at_once_max) return true;
+      if (!is_worth_a_turn(*together, line)) return true;
       ++line.served_by;
       turns_.emplace_back(together);
     }
@@ -56,10 +66,11 @@ void workers::work(const std::stop_token& stop) {
     std::ranges::move(all, std::back_inserter(done_));
     if (const auto* const* together = std::get_if<const batch*>(&next)) {
       auto& line = lines_[*together];
-      if (line.waiting.empty())
-        --line.served_by;
-      else
+      --line.served_by;
+      if (is_worth_a_turn(**together, line)) {
+        ++line.served_by;
         turns_.push_back(next);
+      }
     }
     if (!first) continue;
     lock.unlock();

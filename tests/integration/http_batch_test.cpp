@@ -26,7 +26,7 @@ class http_batches : public test::http_world {
   http::router batched_routes() {
     http::router made;
     made.post_batched({"/one", "/other"}, [this](auto asked) { return answer(asked); },
-                      {.batch_max = batch_max});
+                      {.batch_max = batch_max, .at_once_max = at_once_max_});
     made.get("/quick", [](const http::request&) { return http::text(200, "text/plain", "quick"); },
              {.quick = true});
     made.get("/slow", [](const http::request&) { return http::text(200, "text/plain", "slow"); });
@@ -76,6 +76,7 @@ class http_batches : public test::http_world {
   }
 
   static constexpr std::size_t batch_max = 4;
+  std::size_t at_once_max_ = 1;
   std::mutex mutex_;
   std::vector<std::size_t> sizes_;
 };
@@ -96,6 +97,18 @@ TEST_F(http_batches, are_not_larger_than_their_maximum) {
   gate_.open();
   for (std::size_t n = 0; n < 7; ++n) EXPECT_EQ(clients[n].answer().status, 200) << n;
   EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 4, 2}));
+}
+
+TEST_F(http_batches, run_beside_each_other_when_half_of_one_waits) {
+  at_once_max_ = 2;
+  start_with({.worker_threads = 3});
+  auto clients = send_while_one_is_answered({"a"});
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1})) << "one alone waits for the end of the first";
+  clients.back().send(post_of("/one", "b"));
+  EXPECT_TRUE(gate_.wait_for(2));
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 2}));
+  gate_.open();
+  for (const std::size_t n : {0, 1, 2}) EXPECT_EQ(clients[n].answer().status, 200) << n;
 }
 
 TEST_F(http_batches, that_fail_are_answered_each) {
