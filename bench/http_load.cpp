@@ -33,10 +33,9 @@ int connected_to(std::uint16_t port) {
 
 }  // namespace
 
-std::string post_of(const std::string& path, const std::string& body) {
-  return "POST " + path +
-         " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
-         std::to_string(body.size()) + "\r\n\r\n" + body;
+std::string post_of(const std::string& path, const std::string& body, const std::string& headers) {
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 http_load::http_load(std::uint16_t port, int connections, const std::string& path)

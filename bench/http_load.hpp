@@ -40,7 +40,8 @@ class http_load {
   std::vector<client> clients_;
 };
 
-std::string post_of(const std::string& path, const std::string& body);
+// Further headers each end with a line break.
+std::string post_of(const std::string& path, const std::string& body, const std::string& headers = {});
 
 // Waits until something listens there.
 void await_listener(std::uint16_t port);

@@ -31,7 +31,8 @@ const std::vector<std::string> all_benches{"emit",           "relay",
                                            "postgres_relay", "postgres_consumer",
                                            "postgres_once",  "postgres_latency",
                                            "postgres_rows",  "postgres_idle",
-                                           "postgres_lock",  "postgres_keys"};
+                                           "postgres_lock",  "postgres_keys",
+                                           "middleware",     "postgres_middleware"};
 
 const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction",
                                             "postgres_many_keys"};
