@@ -175,6 +175,52 @@ class batch {
   timestamp now_{};
 };
 
+// Calls `pass` again while its commit is in doubt, and says so: it then meets what it has left.
+template <class Pass>
+auto until_known(Pass pass) {
+  for (int commits = 1;; ++commits) {
+    try {
+      return pass(commits > 1);
+    } catch (const error& e) {
+      if (!e.outcome_unknown() || commits == commits_max) throw;
+    }
+  }
+}
+
+// What an operator has decided about a claim.
+struct decision {
+  database& db;
+  blob identity;
+  std::int64_t seen_epoch;
+  const std::optional<answer>& what;  // none: the key is free again
+  std::string run;
+
+  // Taken over first, so that its owner, if it comes back, is fenced off; and only if it has not come back.
+  claim_ended pass(bool again) const {
+    const auto now = db.env().now();
+    auto tx = db.begin();
+    const auto taken = tx.execute(
+        queries::once::take_over_claim,
+        {identity, run, next_epoch(now, seen_epoch), duration(1).count(), clock_of(db), seen_epoch});
+    if (taken.affected() == 0) return again && is_done(tx) ? claim_ended::done : claim_ended::lost;
+    if (what) {
+      parameters row{identity, run, expiry(now, std::chrono::hours(24))};
+      append_answer(row, *what);
+      tx.execute(statement{queries::once::complete_claim, std::move(row)});
+    } else {
+      tx.execute(queries::once::release_claim, {identity, run});
+    }
+    tx.commit("claims.resolve");
+    return claim_ended::done;
+  }
+
+ private:
+  bool is_done(transaction& tx) const {
+    const auto known = read_known(tx.execute(queries::once::read_claim, {identity, clock_of(db)}));
+    return what ? known && known->run == run : !known;
+  }
+};
+
 class sql_claims final : public batched_claims {
  public:
   explicit sql_claims(database& db) : db_(db) {}
@@ -186,13 +232,7 @@ class sql_claims final : public batched_claims {
   std::vector<claim_answer> run_checked(std::span<const claim_call> calls) override {
     if (calls.empty()) return {};
     batch all(db_, calls);
-    for (int commits = 1;; ++commits) {
-      try {
-        return all.pass();
-      } catch (const error& e) {
-        if (!e.outcome_unknown() || commits == commits_max) throw;
-      }
-    }
+    return until_known([&](bool) { return all.pass(); });
   }
 
   database& db_;
@@ -220,28 +260,12 @@ std::vector<unknown_claim> unknown_claims(database& db, std::int64_t at_most) {
   return all;
 }
 
-// Taken over first, so that its owner, if it comes back, is fenced off; and only if it has not come back.
 claim_ended resolve_claim(database& db, const unknown_claim& which, const std::optional<answer>& what) {
   if (what) keys::check_answer(*what, claims::answer_bytes_max, "claims::answer_bytes_max");
   const auto bytes = from_hex(which.identity);
   if (!bytes) throw error(errc::invalid_argument, "the identity of a claim is hexadecimal");
-  const blob identity{*bytes};
-  const auto run = db.env().ids->next().text();
-  const auto now = db.env().now();
-  auto tx = db.begin();
-  const auto taken = tx.execute(queries::once::take_over_claim,
-                                {identity, run, keys::next_epoch(now, which.token.epoch), duration(1).count(),
-                                 keys::clock_of(db), which.token.epoch});
-  if (taken.affected() == 0) return claim_ended::lost;
-  if (what) {
-    parameters row{identity, run, keys::expiry(now, std::chrono::hours(24))};
-    keys::append_answer(row, *what);
-    tx.execute(statement{queries::once::complete_claim, std::move(row)});
-  } else {
-    tx.execute(queries::once::release_claim, {identity, run});
-  }
-  tx.commit("claims.resolve");
-  return claim_ended::done;
+  const keys::decision made{db, blob{*bytes}, which.token.epoch, what, db.env().ids->next().text()};
+  return keys::until_known([&](bool again) { return made.pass(again); });
 }
 
 }  // namespace settle::inline v0

@@ -314,6 +314,41 @@ TEST_P(claimed_rows, of_unknown_outcome_are_listed_and_decided_by_operators) {
   EXPECT_EQ(outcome(*two, {.who = {"shop", "bob", "k-2"}}), claim_outcome::claimed);
 }
 
+// Proves I4, I7
+TEST_P(claimed_rows, are_decided_once_at_every_fault_point) {
+  one.reset();
+  two.reset();
+  const request_identity bobs{"shop", "bob", "k-2"};
+  uuid bobs_run;
+  const auto decide = [&](claims_process& by) {
+    for (const auto& which : unknown_claims(*by.db))
+      EXPECT_EQ(
+          resolve_claim(*by.db, which, which.token.run == bobs_run ? std::nullopt : std::optional(placed)),
+          claim_ended::done)
+          << "whatever became of the commit";
+  };
+  const auto found = testing::explore({
+      .prepare =
+          [&] {
+            world->clear();
+            const auto dies = world->open();
+            claim(*dies);
+            bobs_run = claim(*dies, {.who = bobs}).token.run;
+            world->pass(1min);
+          },
+      .run = [&](fault_points& faults) { decide(*world->open(&faults)); },
+      .recover = [&] { decide(*world->open()); },
+      .check =
+          [&](const std::string& where) {
+            const auto own = world->open();
+            EXPECT_TRUE(unknown_claims(*own->db).empty()) << where;
+            EXPECT_EQ(claim(*own).what, placed) << where;
+            EXPECT_EQ(outcome(*own, {.who = bobs}), claim_outcome::claimed) << where;
+          },
+  });
+  EXPECT_EQ(std::ranges::count(found.points, "claims.resolve.before"), 2);
+}
+
 // Proves I7
 TEST_P(claimed_rows, whose_owner_came_back_are_not_decided_by_operators) {
   const auto mine = claim(*one);
