@@ -115,6 +115,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     if (is_stop(e)) throw;
     return failure{std::nullopt, describe(e, messages[0]->what())};
   }
+  if (!todo.fresh.empty()) retention_.note_committed();
   if (next) is_announced(std::move(*next));
   succeeded(messages, todo);
   return std::nullopt;

@@ -124,6 +124,7 @@ void retention::note(transaction& tx, std::span<const recorded> fresh, std::stri
       sources.add(json_array().add(source).add(highest.to_json()));
     logs.add(json_array().add(log).add(of.position).add(sources));
   }
+  if (!numbered_) tx.post(queries::consume::number_consumer, {consumer_});
   tx.post(queries::consume::note_batch, {consumer_, env_.now(), std::move(keys), logs.text()});
 }
 

@@ -47,6 +47,8 @@ class retention {
   // In the batch's transaction: remembers what has to be forgotten together. `keys` is a JSON array of
   // theirs.
   void note(transaction& tx, std::span<const recorded> fresh, std::string keys) const;
+  // A transaction with a note has committed.
+  void note_committed() { numbered_ = true; }
 
   // What the broker is done with; to be told before note() and expire().
   void set_settled(std::vector<settled_partition> done);
@@ -67,6 +69,7 @@ class retention {
   const environment& env_;
   std::vector<settled_partition> settled_;
   timestamp next_look_{};
+  bool numbered_ = false;  // this consumer has a number for its notes
 };
 
 }  // namespace settle::consume

@@ -3,6 +3,8 @@
 
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
+#include "settle/sqlite.hpp"
+#include "sql/migrations.hpp"
 #include "sqlite/backup.hpp"
 #include "support/list_broker.hpp"
 #include "support/order_world.hpp"
@@ -59,6 +61,67 @@ TEST_F(dedup_retention, records_go_after_a_day) {
   pass(1h);
   EXPECT_EQ(records(), 0);
   EXPECT_EQ(count(world.warehouse(), "settle_processed_batches"), 0);
+}
+
+// Proves C6
+TEST_F(dedup_retention, of_two_consumers_in_one_database_each_forgets_its_own) {
+  test::list_broker notes;
+  for (const auto* id : {"a", "b", "c"}) {
+    auto& m = notes.messages.emplace_back();
+    m.id = id;
+    m.type = "order.noted";
+    m.topic = "notes";
+  }
+  consumer noting(world.warehouse(), notes, {.name = "noting", .dedup_keep = 24h * 7});
+  noting.on("notes", "", [](const message&, transaction&) {});
+  while (noting.run_once()) {
+  }
+  place_and_drain(0, 10);
+  while (noting.run_once()) {
+  }
+  pass(25h);
+  while (noting.run_once()) {
+  }
+  EXPECT_EQ(records(), 3);
+  world.time().advance(24h * 7);
+  for (int i = 0; i < 3; ++i) {
+    noting.run_once();
+    world.time().advance(1min);
+  }
+  EXPECT_EQ(records(), 0);
+  EXPECT_EQ(count(world.warehouse(), "settle_processed_batches"), 0);
+}
+
+// Proves C6
+TEST_F(dedup_retention, notes_from_before_their_table_changed_are_still_good) {
+  const auto old = sqlite::open(dir.file("old.db"), {.env = world.warehouse().env()});
+  const auto all = sql::service_migrations(dialect::sqlite);
+  sql::apply_migrations(*old, all.first(13));
+  {
+    auto tx = old->begin();
+    for (const auto* consumer : {"one", "other"})
+      for (const auto* id : {"1", "2", "3"})
+        tx.execute(
+            "insert into settle_processed_batches (consumer, id, processed_at, message_ids, logs) "
+            "values ($1, $2, 1, json_array($1 || $2), '[]')",
+            {consumer, id});
+    tx.execute(
+        "insert into settle_processed_events (consumer, message_id, topic, event_type, processed_at) "
+        "select consumer, consumer || id, 't', 'e', 1 from settle_processed_batches");
+    tx.commit();
+  }
+  sql::apply_migrations(*old, all);
+  EXPECT_EQ(count(*old, "settle_processed_batches"), 6);
+  test::list_broker nothing;
+  consumer one(*old, nothing, {.name = "one"});
+  one.on("t", "", [](const message&, transaction&) {});
+  for (int i = 0; i < 5; ++i) {
+    one.run_once();
+    world.time().advance(2h);
+  }
+  EXPECT_EQ(count(*old, "settle_processed_events where consumer = 'one'"), 0);
+  EXPECT_EQ(count(*old, "settle_processed_events where consumer = 'other'"), 3);
+  EXPECT_EQ(count(*old, "settle_processed_batches"), 3);
 }
 
 // Proves C6

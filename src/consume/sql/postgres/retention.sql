@@ -1,6 +1,10 @@
 -- Records go by batches, oldest first. Each look is at the oldest batches only, so the cost does not depend on
 -- how many are kept.
 
+-- Only SQLite needs numbers.
+-- name: number_consumer
+select $1::text
+
 -- name: note_batch
 insert into settle.processed_batches (consumer, processed_at, message_ids, logs) values ($1, $2, $3, $4)
 

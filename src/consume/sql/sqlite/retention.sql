@@ -1,9 +1,17 @@
 -- Records go by batches, oldest first. Each look is at the oldest batches only, so the cost does not depend on
 -- how many are kept.
 
+-- Before its first note. A note of somebody without a number fails.
+-- name: number_consumer
+insert into settle_consumers (consumer) values ($1) on conflict do nothing
+
 -- name: note_batch
 insert into settle_processed_batches (consumer, id, processed_at, message_ids, logs)
-values ($1, coalesce((select max(id) from settle_processed_batches where consumer = $1), 0) + 1, $2, $3, $4)
+select c.number,
+       coalesce((select b.id from settle_processed_batches b
+                 where b.id > (c.number << 40) and b.id < ((c.number + 1) << 40) order by b.id desc limit 1),
+                c.number << 40) + 1, $2, $3, $4
+from (select 1) left join settle_consumers c on c.consumer = $1
 
 -- Not the highest ever: after a restore the broker may be further back.
 -- name: note_settled
@@ -20,19 +28,24 @@ from (select b.id, b.processed_at,
                      left join settle_settled_logs s
                        on s.consumer = $1 and s.log = json_extract(l.value, '$[0]')
                      where json_extract(l.value, '$[1]') > coalesce(s.position, -1)) as open
-      from settle_processed_batches b where b.consumer = $1 order by b.id limit $3)
+      from settle_consumers c
+      join settle_processed_batches b on b.id > (c.number << 40) and b.id < ((c.number + 1) << 40)
+      where c.consumer = $1 order by b.id limit $3)
 
 -- The same by age alone.
 -- name: first_young_batch
 select coalesce(min(case when processed_at >= $2 then id end), max(id) + 1, 0), coalesce(min(id), 0)
-from (select id, processed_at from settle_processed_batches where consumer = $1 order by id limit $3)
+from (select b.id, b.processed_at
+      from settle_consumers c
+      join settle_processed_batches b on b.id > (c.number << 40) and b.id < ((c.number + 1) << 40)
+      where c.consumer = $1 order by b.id limit $3)
 
 -- name: raise_horizons
 with gone(log, source, lane, place) as (
   select json_extract(l.value, '$[0]'), json_extract(s.value, '$[0]'), json_extract(o.value, '$[0]'),
          json_extract(o.value, '$[1]')
   from settle_processed_batches b, json_each(b.logs) l, json_each(l.value, '$[2]') s, json_each(s.value, '$[1]') o
-  where b.consumer = $1 and b.id < $2)
+  where b.id > (select number << 40 from settle_consumers where consumer = $1) and b.id < $2)
 insert into settle_dedup_horizons (consumer, lane, log, source, place)
 select $1, lane, log, source, max(place) from gone group by log, source, lane
 union all
@@ -42,10 +55,11 @@ on conflict (consumer, lane, log, source) do update set place = max(place, exclu
 -- name: delete_records_below
 delete from settle_processed_events where consumer = $1 and message_id in
   (select m.value from settle_processed_batches b, json_each(b.message_ids) m
-   where b.consumer = $1 and b.id < $2)
+   where b.id > (select number << 40 from settle_consumers where consumer = $1) and b.id < $2)
 
 -- name: delete_batches_below
-delete from settle_processed_batches where consumer = $1 and id < $2
+delete from settle_processed_batches
+where id > (select number << 40 from settle_consumers where consumer = $1) and id < $2
 
 -- name: read_highest_horizons
 select log, source, place from settle_dedup_horizons where consumer = $1 and lane = -1
