@@ -97,26 +97,30 @@ std::vector<bench::report> without_failures(const bench::options& opts) {
   return {each, rate, together};
 }
 
-// One message in two hundred fails for ever, another fails once and succeeds when it is tried again.
-bench::report failing(const bench::options& opts) {
+// One message in two hundred fails for ever, another fails once and succeeds when it is tried again. They fail
+// before they have written anything, as most do that refuse what they are told; or after it, which takes their
+// whole batch down.
+bench::report failing(const bench::options& opts, bool after_writing) {
   const std::int64_t messages = batch * (opts.quick ? 4 : 3600);
-  fed_consumer failing(opts.folder / "failing.db");
-  bench::failing_handler handler;
+  const std::string name = after_writing ? "consumer_failing_late" : "consumer_failing";
+  fed_consumer failing(opts.folder / (name + ".db"));
+  bench::failing_handler handler(after_writing);
   failing.consumer->on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {
-    handler.fail_if_told(m);
+    if (!after_writing) handler.fail_if_told(m);
     tx.execute(bench::insert_shipment, {m.key});
+    if (after_writing) handler.fail_if_told(m);
   });
-  fed_consumer steady(opts.folder / "steady.db");
+  fed_consumer steady(opts.folder / (name + "_steady.db"));
   handle_each(*steady.consumer);
   const auto turns = bench::take_turns(
       opts.quick ? 1 : 5, [&] { return failing.measure_failing(messages); },
       [&] { return steady.measure(messages); });
   auto r = bench::compare(turns, failing_target);
-  r.name = "consumer_failing";
-  r.what =
-      "one message in 200 fails for ever and one once, until all is applied or given up; in place of raw: "
-      "the same consumer "
-      "without failures";
+  r.name = name;
+  r.what = std::string("one message in 200 fails for ever and one once, ") +
+           (after_writing ? "after" : "before") +
+           " writing something, until all is applied or given up; in place of raw: the same consumer without "
+           "failures";
   r.unit = "messages/s";
   bench::add_failure_counts(r, *failing.consumer);
   return r;
@@ -172,7 +176,7 @@ bench::report with_a_million_waiting(const bench::options& opts) {
 
 void run(const bench::options& opts) {
   auto reports = without_failures(opts);
-  reports.push_back(failing(opts));
+  for (const bool after_writing : {false, true}) reports.push_back(failing(opts, after_writing));
   reports.push_back(with_a_million_waiting(opts));
   bench::write(opts, reports);
 }

@@ -151,16 +151,19 @@ inline void add_failing(memory_broker& to, std::int64_t number) {
   to.add(std::move(m), number);
 }
 
-// A message that fails once does so when it runs alone as well; its batch does not count.
+// A message that fails once has failed when it is charged: at once if it has not asked the database for
+// anything, else when it runs alone.
 class failing_handler {
  public:
+  explicit failing_handler(bool after_writing = false) : calls_that_fail_(after_writing ? 2 : 1) {}
+
   void fail_if_told(const settle::message& m) {
     if (m.subject == fails_always)
       throw settle::handler_failed(settle::failure_class::permanent, "this order cannot be shipped");
     if (m.subject != fails_once) return;
     const auto [found, is_new] = tries_.try_emplace(m.id, 0);
     if (is_new) order_.push_back(m.id);
-    if (++found->second <= 2) throw std::runtime_error("not this time");
+    if (++found->second <= calls_that_fail_) throw std::runtime_error("not this time");
     for (; order_.size() > remembered_max; order_.pop_front()) tries_.erase(order_.front());
   }
 
@@ -168,6 +171,7 @@ class failing_handler {
   // So that a long run does not look like a leak. Not when it succeeds: its batch may be rolled back for
   // another.
   static constexpr std::size_t remembered_max = 1000;
+  int calls_that_fail_;
   std::map<std::string, int> tries_;
   std::deque<std::string> order_;
 };

@@ -196,26 +196,30 @@ bench::report costs(const bench::options& opts, const std::string& conninfo) {
   return r;
 }
 
-// One message in two hundred fails for ever, another fails once and succeeds when it is tried again.
-bench::report failing(const bench::options& opts, const std::string& conninfo) {
+// One message in two hundred fails for ever, another fails once and succeeds when it is tried again. They fail
+// before they have written anything, as most do that refuse what they are told; or after it, which takes their
+// whole batch down.
+bench::report failing(const bench::options& opts, const std::string& conninfo, bool after_writing) {
   const std::int64_t messages = batch * (opts.quick ? 4 : 1800);
-  fed_consumer failing(conninfo, "failing");
-  bench::failing_handler handler;
+  const std::string name = after_writing ? "postgres_consumer_failing_late" : "postgres_consumer_failing";
+  fed_consumer failing(conninfo, name);
+  bench::failing_handler handler(after_writing);
   failing.consumer.on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {
-    handler.fail_if_told(m);
+    if (!after_writing) handler.fail_if_told(m);
     tx.post(insert_shipment, {m.key});
+    if (after_writing) handler.fail_if_told(m);
   });
-  fed_consumer steady(conninfo, "steady");
+  fed_consumer steady(conninfo, name + "_steady");
   handle_each(steady.consumer);
   const auto turns = bench::take_turns(
       opts.quick ? 1 : 5, [&] { return failing.measure_failing(messages); },
       [&] { return steady.measure(messages); });
   auto r = bench::compare(turns, failing_target);
-  r.name = "postgres_consumer_failing";
-  r.what =
-      "one message in 200 fails for ever and one once, until all is applied or given up; in place of raw: "
-      "the same consumer "
-      "without failures";
+  r.name = name;
+  r.what = std::string("one message in 200 fails for ever and one once, ") +
+           (after_writing ? "after" : "before") +
+           " writing something, until all is applied or given up; in place of raw: the same consumer without "
+           "failures";
   r.unit = "messages/s";
   bench::keep_processor_time_only(r);
   bench::add_failure_counts(r, failing.consumer);
@@ -274,7 +278,8 @@ std::vector<bench::report> run(const bench::options& opts, const std::string& se
   auto reports = each(opts, own.conninfo());
   for (auto& one : together(opts, own.conninfo())) reports.push_back(std::move(one));
   reports.push_back(costs(opts, own.conninfo()));
-  reports.push_back(failing(opts, own.conninfo()));
+  for (const bool after_writing : {false, true})
+    reports.push_back(failing(opts, own.conninfo(), after_writing));
   reports.push_back(with_a_million_waiting(opts, own.conninfo()));
   return reports;
 }

@@ -206,6 +206,9 @@ class transaction {
   // that were set so far out of reach of later callers. Costs no round trip.
   void end_part();
 
+  // Whether the caller at work, the one since the last end_part(), has asked nothing of the database yet.
+  bool part_is_unused() const { return !used_; }
+
   // See cluster_identity; nothing on SQLite.
   std::optional<cluster_identity> identity() const;
 
@@ -221,6 +224,10 @@ class transaction {
   std::unique_ptr<connection> connection_;
   const environment* env_;
   origin cause_;
+
+ private:
+  connection& use();  // every way to the database goes through it
+  bool used_ = false;
 };
 
 // A transaction that its holder commits. Rolls back when it goes out of scope uncommitted.

@@ -169,7 +169,7 @@ std::optional<consumer::engine::plan> consumer::engine::take_parked(transaction&
 
 // Neighbours of one handler for whole batches go to it together.
 std::optional<consumer::engine::failure> consumer::engine::run_handlers(
-    transaction& tx, batch messages, const plan& of, consume::handler_watch::attempt& watched) {
+    transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched) {
   const auto started = env().now();
   std::int64_t ran = 0;
   std::vector<const message*> all;
@@ -188,15 +188,37 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(
              handlers_.of(messages[next]->what()) == handler;
            ++next)
         all.push_back(&messages[next]->what());
-    if (auto how = run(*handler, all, tx, watched))
-      return failure{all.size() == 1 ? std::optional(i) : std::nullopt, std::move(*how)};
     ran += static_cast<std::int64_t>(all.size());
+    auto how = run(*handler, all, tx, watched);
+    if (!how) continue;
+    if (all.size() > 1) return failure{std::nullopt, std::move(*how)};
+    if (watched.token().stop_requested() || !charge_at_once(tx, messages, i, *how, of))
+      return failure{i, std::move(*how)};
   }
   if (ran > 0) {
     const auto each = static_cast<double>((env().now() - started).count()) / static_cast<double>(ran);
     handler_us_ = handler_us_ == 0 ? each : 0.8 * handler_us_ + 0.2 * each;
   }
   return std::nullopt;
+}
+
+// A handler that fails before it has asked anything of the database has failed alone, whoever shares its
+// transaction: there is nothing of it to undo, and nothing of theirs can have caused it. So the others go on,
+// and the failure is written down with what they did. What was parked runs nearly alone anyway, and what
+// becomes of it is written elsewhere.
+bool consumer::engine::charge_at_once(const transaction& tx, batch messages, std::size_t at,
+                                      const failed_attempt& how, plan& of) {
+  auto& one = *messages[at];
+  const bool undone = tx.part_is_unused() || zoo::has(zoo::bug::failed_part_kept);
+  if (!undone || how.why == failure_class::outage || one.parked || of.what[at] != verdict::run) return false;
+  failed_alone(one, how);
+  judge_charge(one);
+  of.what[at] = verdict::charge;
+  if (!holds_its_key(one, verdict::charge)) return true;
+  for (auto later = at + 1; later < messages.size(); ++later)
+    if (of.what[later] == verdict::run && consume::same_key(one.what(), messages[later]->what()))
+      of.what[later] = verdict::behind;
+  return true;
 }
 
 std::optional<failed_attempt> consumer::engine::run(const consume::handler& what,

@@ -163,16 +163,25 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
       what = verdict::behind;
     else if (one.charge) {
       what = verdict::charge;
-      one.judged = consume::judge(options_, one.charge->why, 1, one.charge->at, env().now());
+      judge_charge(one);
     } else if (careful != cautious.end() && careful->second > 0) {
       what = verdict::cautious;
       --careful->second;
     }
-    const bool holds =
-        what == verdict::cautious ||
-        (what == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
-    if (holds && !m.key.empty()) waiting.emplace(m.topic, m.key);
+    if (holds_its_key(one, what)) waiting.emplace(m.topic, m.key);
   }
+}
+
+// Of a message that came from the broker, so it is its first.
+void consumer::engine::judge_charge(work& one) const {
+  one.judged = consume::judge(options_, one.charge->why, 1, one.charge->at, env().now());
+}
+
+// Whether later ones of its key have to wait.
+bool consumer::engine::holds_its_key(const work& one, verdict as) const {
+  if (one.what().key.empty()) return false;
+  return as == verdict::cautious ||
+         (as == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
 }
 
 // Dead letters that are sent again: to us, or past us.

@@ -130,8 +130,10 @@ class consumer::engine {
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
   };
   std::optional<plan> take_parked(transaction& tx, batch messages);
-  std::optional<failure> run_handlers(transaction& tx, batch messages, const plan& of,
+  std::optional<failure> run_handlers(transaction& tx, batch messages, plan& of,
                                       consume::handler_watch::attempt& watched);
+  bool charge_at_once(const transaction& tx, batch messages, std::size_t at, const failed_attempt& how,
+                      plan& of);
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, plan& of);
@@ -153,6 +155,8 @@ class consumer::engine {
     const std::vector<result>& parked_keys;
   };
   void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
+  void judge_charge(work& one) const;
+  bool holds_its_key(const work& one, verdict as) const;
   void take_replays(transaction& tx, batch messages, plan& of) const;
 
   // An empty metric: it is counted elsewhere.

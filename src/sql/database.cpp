@@ -53,25 +53,30 @@ connection& require(const std::unique_ptr<connection>& open) {
 
 }  // namespace
 
+connection& transaction::use() {
+  used_ = true;
+  return require(connection_);
+}
+
 result transaction::execute(std::string_view sql, std::initializer_list<value> values) {
-  return require(connection_).execute(sql, {values.begin(), values.size()});
+  return use().execute(sql, {values.begin(), values.size()});
 }
 
 result transaction::execute(const query& text, std::initializer_list<value> values) {
-  return require(connection_).execute(text, {values.begin(), values.size()});
+  return use().execute(text, {values.begin(), values.size()});
 }
 
 result transaction::execute(const statement& what) {
-  return require(connection_).execute(what.text, what.values);
+  return use().execute(what.text, what.values);
 }
 
 std::vector<std::int64_t> transaction::execute_many(const query& text, std::span<const parameters> rows) {
   if (rows.empty()) return {};
-  return require(connection_).execute_many(text, rows);
+  return use().execute_many(text, rows);
 }
 
 std::vector<result> transaction::execute_all(std::span<const repeated> all) {
-  return require(connection_).execute_all(all);
+  return use().execute_all(all);
 }
 
 // Where a statement costs no round trip.
@@ -82,15 +87,18 @@ std::vector<result> connection::execute_all(std::span<const repeated> all) {
   return results;
 }
 
-void transaction::post(const statement& what) { require(connection_).post(what.text, what.values); }
+void transaction::post(const statement& what) { use().post(what.text, what.values); }
 
 void transaction::post(const query& text, std::initializer_list<value> values) {
-  require(connection_).post(text, {values.begin(), values.size()});
+  use().post(text, {values.begin(), values.size()});
 }
 
-void transaction::wake_on_commit() { require(connection_).wake_on_commit(); }
+void transaction::wake_on_commit() { use().wake_on_commit(); }
 
-void transaction::end_part() { require(connection_).end_part(); }
+void transaction::end_part() {
+  require(connection_).end_part();
+  used_ = false;
+}
 
 std::optional<cluster_identity> transaction::identity() const { return require(connection_).identity(); }
 

@@ -2,6 +2,7 @@
 #include "conformance/sql_suite.hpp"
 
 #include <array>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -346,6 +347,32 @@ TEST_P(sql_conformance, an_ended_transaction_takes_no_posted_statement) {
 }
 
 // Proves O1
+TEST_P(sql_conformance, a_caller_that_has_asked_for_nothing_is_told_from_one_that_has) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  EXPECT_TRUE(tx.part_is_unused());
+  const parameters row{1, "note"};
+  const repeated once{insert_or_skip_note, {&row, 1}};
+  const std::function<void()> ways[] = {
+      [&] { tx.execute("select 1"); },
+      [&] { tx.execute(select_notes); },
+      [&] { tx.execute(statement{select_notes, {}}); },
+      [&] { tx.execute_many(insert_or_skip_note, {&row, 1}); },
+      [&] { tx.execute_all({&once, 1}); },
+      [&] { tx.post(insert_or_skip_note, {2, "note"}); },
+      [&] { tx.post(statement{insert_or_skip_note, {3, "note"}}); },
+      [&] { tx.wake_on_commit(); },
+      [&] { EXPECT_THROW(tx.execute("this is no SQL"), error); },
+  };
+  for (const auto& use : ways) {
+    use();
+    EXPECT_FALSE(tx.part_is_unused()) << &use - ways;
+    if (&use == &std::end(ways)[-1]) break;  // some databases take nothing more after that
+    tx.end_part();
+    EXPECT_TRUE(tx.part_is_unused()) << &use - ways;
+  }
+}
+
 TEST_P(sql_conformance, a_commit_is_there_after_the_database_is_opened_again) {
   {
     auto db = open_with_notes();

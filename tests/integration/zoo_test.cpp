@@ -117,6 +117,11 @@ TEST(zoo, claim_outside_rolled_back_part_loses_and_is_found) {
   EXPECT_EQ(run_with(zoo::bug::claim_outside_rolled_back_part, fail_for_a_moment).report.lost, 1);
 }
 
+// Proves V2, V3, C1
+TEST(zoo, failed_part_kept_doubles_and_is_found) {
+  EXPECT_GT(run_with(zoo::bug::failed_part_kept, fail_for_a_moment).report.doubled, 0);
+}
+
 // Proves V2, V3, C8
 TEST(zoo, overtaking_a_parked_key_reorders_and_is_found) {
   const auto found = run_with(zoo::bug::overtaking_a_parked_key, fail_for_a_moment);

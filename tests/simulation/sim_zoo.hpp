@@ -22,6 +22,7 @@ inline constexpr named_bug findable_bugs[] = {
     {"ack_lost_twice", zoo::bug::ack_lost_twice},
     {"retention_by_wrong_clock", zoo::bug::retention_by_wrong_clock},
     {"claim_outside_rolled_back_part", zoo::bug::claim_outside_rolled_back_part},
+    {"failed_part_kept", zoo::bug::failed_part_kept},
     {"charge_for_an_outage", zoo::bug::charge_for_an_outage},
     {"replay_to_all_groups", zoo::bug::replay_to_all_groups},
     {"expiry_before_replay", zoo::bug::expiry_before_replay},

@@ -76,6 +76,11 @@ TEST(zoo_simulation, claim_outside_rolled_back_part_is_found_as_lost) {
   expect_found_as(zoo::bug::claim_outside_rolled_back_part, "lost");
 }
 
+// Proves V2, V3, C1
+TEST(zoo_simulation, failed_part_kept_is_found_as_doubled) {
+  expect_found_as(zoo::bug::failed_part_kept, "doubled");
+}
+
 // Proves V2, V3, C3
 TEST(zoo_simulation, charge_for_an_outage_is_found_as_given_up) {
   expect_found_as(zoo::bug::charge_for_an_outage, "given up for an outage");

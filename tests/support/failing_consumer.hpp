@@ -68,7 +68,8 @@ struct failing_consumer : ::testing::TestWithParam<dialect> {
 
   static consumer_options plain() { return {.name = "tester", .retry_jitter = 0, .version = "1.2.3"}; }
 
-  // A consumer whose handlers fail for the ids that `failing` names, in the way it says.
+  // A consumer whose handlers fail for the ids that `failing` names, in the way it says, after they have
+  // written something; and for those of `refusing` before.
   std::unique_ptr<consumer> make_consumer(const consumer_options& options = plain(),
                                           const handler_options& how = {}) {
     auto made = std::make_unique<consumer>(*db, broker, options);
@@ -76,6 +77,8 @@ struct failing_consumer : ::testing::TestWithParam<dialect> {
         "things", "thing.done",
         [this](const message& m, transaction& tx) {
           calls.push_back(m.id);
+          if (const auto found = refusing.find(m.id); found != refusing.end())
+            throw handler_failed(found->second, m.id + " is refused");
           tx.execute("insert into things_done (what) values ($1)", {m.id});
           if (const auto found = failing.find(m.id); found != failing.end())
             throw handler_failed(found->second, m.id + " does not work");
@@ -124,6 +127,7 @@ struct failing_consumer : ::testing::TestWithParam<dialect> {
   std::unique_ptr<database> db;
   list_broker broker;
   std::map<std::string, failure_class> failing;
+  std::map<std::string, failure_class> refusing;
   names calls;
 };
 
