@@ -25,6 +25,8 @@ constexpr std::array table{
            "Messages that were skipped because they had been applied before."},
     metric{"settle_consumer_failures_total", counter, "consumer",
            "Messages that failed alone, each time; they are tried again or given up."},
+    metric{"settle_consumer_handler_timeouts_total", counter, "consumer",
+           "Handlers that took longer than handler_timeout; they are charged if they ever return."},
     metric{"settle_consumer_ignored_total", counter, "consumer",
            "Messages of a type that the consumer has no handler for."},
     metric{"settle_consumer_others_replays_total", counter, "consumer",
@@ -32,7 +34,8 @@ constexpr std::array table{
     metric{"settle_consumer_parked_total", counter, "consumer",
            "Messages that had to wait: after a failure, behind one of their key, or because a process died."},
     metric{"settle_consumer_pauses_total", counter, "consumer",
-           "Outages: the consumer paused because something was away that its handlers need."},
+           "Outages: the consumer paused because its database, its broker or something that its handlers "
+           "need was away."},
     metric{"settle_consumer_replays_total", counter, "consumer",
            "Dead letters that were replayed to this consumer, and ran."},
     metric{"settle_dead_letters_total", counter, "consumer, reason",

@@ -34,11 +34,12 @@ class handler_failed : public std::runtime_error {
 // What an exception says about itself: handler_failed, settle::error by its code, else poison.
 failure_class class_of(const std::exception& thrown);
 
-// For callers of HTTP services: 429, 502, 503, 504 outage; 408, 409, 423, 425 transient; 500 poison; every
-// other one permanent. A success is no failure, and 0 is no status: invalid_argument.
+// For callers of HTTP services: 401, 407, 429, 502, 503, 504, 507, 511 outage; 408, 409, 423, 425 transient;
+// 501, 505 and every other one below 500 permanent; 500 and the rest poison. A success is no failure, and 0
+// is no status: invalid_argument.
 failure_class class_of_http_status(int status);
 
-// For users of other PostgreSQL drivers: connection trouble (08, 57P, 58, 53, 28, 3D, and 25006 from a
+// For users of other PostgreSQL drivers: connection trouble (08, 57, 58, 53, 28, 3D, and 25006 from a
 // standby) outage; locks, deadlocks, serialization and timeouts transient; values that their type refuses
 // (22) permanent; else poison.
 failure_class class_of_sqlstate(std::string_view sqlstate);

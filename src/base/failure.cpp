@@ -20,6 +20,8 @@ failure_class class_of_code(errc code) {
     case errc::store_busy:
       return failure_class::transient;
     case errc::decode_failed:
+    case errc::invalid_argument:
+    case errc::invalid_name:
     case errc::message_id_missing:
     case errc::payload_too_large:
       return failure_class::permanent;
@@ -48,7 +50,7 @@ constexpr sqlstate_entry sqlstates[] = {
     {"55006", failure_class::transient},  // object in use
     {"55P03", failure_class::transient},  // lock not available: lock_timeout or NOWAIT
     {"57014", failure_class::transient},  // statement_timeout, or somebody's cancel
-    {"57P", failure_class::outage},       // shutdown, restart, database dropped
+    {"57", failure_class::outage},        // shutdown, restart, database dropped
     {"58", failure_class::outage},        // I/O
     {"72", failure_class::transient},     // snapshot too old
 };
@@ -79,20 +81,25 @@ failure_class class_of_http_status(int status) {
   if (status < 100 || status > 599 || (status >= 200 && status < 300))
     throw error(errc::invalid_argument, fmt::format("{} is no HTTP status of a failure", status));
   switch (status) {
+    case 401:  // who we are is not accepted: of any message
+    case 407:
     case 429:
     case 502:
     case 503:
     case 504:
+    case 507:
+    case 511:
       return failure_class::outage;
     case 408:
     case 409:
     case 423:
     case 425:
       return failure_class::transient;
-    case 500:
-      return failure_class::poison;
-    default:
+    case 501:
+    case 505:
       return failure_class::permanent;
+    default:  // whatever else a server says of itself means what 500 does
+      return status >= 500 ? failure_class::poison : failure_class::permanent;
   }
 }
 

@@ -26,8 +26,8 @@ TEST(failure_class, has_the_names_that_are_stored) {
 
 TEST(failure_class, of_every_error_code) {
   const std::map<errc, failure_class> expected{
-      {errc::invalid_argument, poison},
-      {errc::invalid_name, poison},
+      {errc::invalid_argument, permanent},
+      {errc::invalid_name, permanent},
       {errc::payload_too_large, permanent},
       {errc::decode_failed, permanent},
       {errc::message_id_missing, permanent},
@@ -63,15 +63,17 @@ TEST(failure_class, of_what_a_handler_says_and_of_what_nobody_knows) {
 }
 
 TEST(failure_class, of_every_http_status) {
-  const std::set<int> away{429, 502, 503, 504}, passes{408, 409, 423, 425};
+  const std::set<int> away{401, 407, 429, 502, 503, 504, 507, 511}, passes{408, 409, 423, 425},
+      never{501, 505};
   for (int status = 100; status < 600; ++status) {
     if (status >= 200 && status < 300) {
       EXPECT_EQ(code_of([&] { class_of_http_status(status); }), errc::invalid_argument) << status;
       continue;
     }
+    const bool theirs = status >= 500 && !never.contains(status);
     const auto expected = away.contains(status)     ? outage
                           : passes.contains(status) ? transient
-                          : status == 500           ? poison
+                          : theirs                  ? poison
                                                     : permanent;
     EXPECT_EQ(class_of_http_status(status), expected) << status;
   }
@@ -87,7 +89,7 @@ TEST(failure_class, of_sqlstates) {
       {"40001", transient}, {"40003", transient}, {"40P01", transient}, {"55006", transient},
       {"55P03", transient}, {"57014", transient}, {"72000", transient}, {"22001", permanent},
       {"22P02", permanent}, {"23505", poison},    {"40002", poison},    {"42P01", poison},
-      {"57000", poison},    {"P0001", poison},    {"", poison},
+      {"57000", outage},    {"P0001", poison},    {"", poison},
   };
   for (const auto& [state, of] : expected) EXPECT_EQ(class_of_sqlstate(state), of) << state;
 }

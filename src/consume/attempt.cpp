@@ -3,12 +3,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
 #include "base/zoo.hpp"
 #include "consume/charge.hpp"
 #include "consume/engine.hpp"
 #include "queries/consume.hpp"
 #include "settle/metrics.hpp"
+#include "sql/handler_scope.hpp"
 
 namespace settle::inline v0 {
 namespace {
@@ -122,7 +124,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
 }
 
 // A message that nobody can tell from another one, or that no database can hold, fails before it is claimed.
-std::optional<consumer::engine::failure> consumer::engine::find_unfit(batch messages) const {
+std::optional<consumer::engine::failure> consumer::engine::find_unfit(batch messages) {
   const bool own_id = options_.key == dedup_key::message_id;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& one = *messages[i];
@@ -181,7 +183,7 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(
     if (handler == nullptr && of.what[i] == verdict::replay)
       return failure{
           i, describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m)};
-    if (handler == nullptr) continue;  // it had one when it was parked
+    SETTLE_CHECK(handler != nullptr, "what has none is ignored, or stays parked");
     all.assign(1, &m);
     if (handler->all)
       for (; next < messages.size() && of.what[next] == verdict::run &&
@@ -230,6 +232,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   bool stopped = false;
   watched.handler_begins();
   try {
+    const sql::handler_scope scope(db_);
     with_fault_points(env(), "consumer.handler",
                       [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
     tx.end_part();
@@ -314,6 +317,7 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
   }
   if (counted[verdict::run] + counted[verdict::replay] > 0) {
     ++successes_;
+    last_success_ = env().now();
     resume();
   }
   count("settle_consumer_applied_total", &consumer_counts::applied,

@@ -62,7 +62,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       retention_(options.name, options.dedup_keep, db.env()),
       parking_(options.name, db.speaks()),
       outage_(options.outage_wait, options.outage_wait_max),
-      watch_(options.handler_timeout) {
+      watch_(options.handler_timeout, [this] { report_late(); }) {
   check(options);
 }
 
@@ -79,15 +79,52 @@ void consumer::engine::subscribe() {
   subscription_ = broker_.subscribe({options_.name, handled});
 }
 
-// Parked messages and new ones take turns.
+// Whoever calls it waits after an error, and tries again: that is the pause, and the probe.
 bool consumer::engine::run_once(const std::stop_token& cancel) {
+  try {
+    const bool more = run_round(cancel);
+    is_back();
+    return more;
+  } catch (const error& e) {
+    if (class_of(e) == failure_class::outage) is_away(e);
+    throw;
+  }
+}
+
+// The consumer's own database, or its broker. Said once, as for what its handlers need.
+void consumer::engine::is_away(const error& why) {
+  if (away_since_) return;
+  away_since_ = env().now();
+  count("settle_consumer_pauses_total", &consumer_counts::pauses, 1);
+  env().log->write(log_level::error, "consumer_paused", {{"consumer", options_.name}, {"error", why.what()}});
+}
+
+void consumer::engine::is_back() {
+  if (!away_since_) return;
+  report_resumed(env().now() - *away_since_);
+  away_since_.reset();
+}
+
+// Said while it still runs: one that hangs outside of the database cannot be stopped, only kept from
+// committing.
+void consumer::engine::report_late() const {
+  env().counters->add("settle_consumer_handler_timeouts_total", {{"consumer", options_.name}});
+  env().log->write(
+      log_level::error, "handler_too_slow",
+      {{"consumer", options_.name},
+       {"handler_timeout_ms", std::to_string(options_.handler_timeout / std::chrono::milliseconds(1))}});
+}
+
+// Parked messages and new ones take turns.
+bool consumer::engine::run_round(const std::stop_token& cancel) {
   subscribe();
   fetch();
   if (!outage_.may_try(env().now())) {
     acknowledge();
     return false;
   }
-  const bool retried = !outage_.lasts() && retry_parked(cancel);
+  // With nothing else at hand, one of the parked messages tells whether an outage is over.
+  const bool retried = (!outage_.lasts() || inbox_.size() == 0) && retry_parked(cancel);
   if (run_arrived(cancel) || retried) return true;
   cautious_.clear();  // what the last owner can have had in hand has arrived
   acknowledge();

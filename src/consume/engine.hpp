@@ -53,6 +53,10 @@ class consumer::engine {
   };
 
   // consumer.cpp: the rounds.
+  bool run_round(const std::stop_token& cancel);
+  void is_away(const error& why);
+  void report_late() const;
+  void is_back();
   void subscribe();
   void fetch();
   bool run_arrived(const std::stop_token& cancel);
@@ -68,7 +72,9 @@ class consumer::engine {
   bool may_log(log_level level, std::string_view event);
   void pause(work& one, const failed_attempt& how);
   void resume();
-  failed_attempt describe(const std::exception& thrown, const message& m) const;
+  void report_resumed(duration after);
+  std::optional<failure_class> own_class(const std::exception& thrown, const message& m);
+  failed_attempt describe(const std::exception& thrown, const message& m);
   duration jittered(duration wait) const;
   dead_letter letter_of(const work& of, dead_letter_reason why) const;
   void give_up(transaction& tx, dead_letter letter);
@@ -88,6 +94,8 @@ class consumer::engine {
   std::vector<work> look_for_parked(transaction& look, timestamp now);
   void pull_parked(transaction& tx, timestamp now);
   announcement announce_due(transaction& tx);
+  std::vector<work> due_and_handled(transaction& look, timestamp now);
+  void report_unhandled(const message& m);
   announcement announce(transaction& tx, std::vector<work> due, timestamp now);
   void is_announced(announcement made);
   void will_not_run(const announcement& made);
@@ -105,7 +113,7 @@ class consumer::engine {
   };
   dedup_keys dedup_keys_of(batch messages) const;
   std::string_view address_of(const message& m) const;
-  std::optional<failure> find_unfit(batch messages) const;
+  std::optional<failure> find_unfit(batch messages);
   consume::inbox::predicate alone() const;
   std::vector<bool> look_for_records(batch messages);
   void take_over(batch messages, const std::stop_token& cancel);
@@ -186,10 +194,13 @@ class consumer::engine {
   std::size_t retry_together_ = 1;    // parked messages per transaction
   bool wait_too_long_ = false;        // parked messages, as the last look has found
   bool announce_with_batch_ = false;  // parked messages that are due
+  bool others_park_ = false;          // what this consumer has no handler for
   bool split_ = false;                // the batch at hand was
   announcement announced_;            // committed, and not run yet
-  std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
-  std::int64_t successes_ = 0;         // transactions with handlers that committed
+  std::vector<std::int64_t> unended_;    // announced parked messages that did not run, through nobody's fault
+  std::int64_t successes_ = 0;           // transactions with handlers that committed
+  timestamp last_success_{};             // when the last of them did
+  std::optional<timestamp> away_since_;  // the database or the broker, as the last rounds have found
   std::map<std::string, std::size_t>
       cautious_;  // partitions whose last owner died: messages to be careful with
   std::map<std::string_view, log_limit> log_limits_;  // by event

@@ -11,6 +11,8 @@
 namespace settle::inline v0 {
 namespace {
 
+using consume::parked_place;
+
 constexpr std::size_t error_bytes_max = 4000;
 constexpr std::int64_t lines_per_second = 100;  // of one event
 constexpr int left_out_max = 4;                 // messages, before a batch is cut into pieces
@@ -18,11 +20,15 @@ constexpr int left_out_max = 4;                 // messages, before a batch is c
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
-// Failures, among those that are remembered, that were expected to pass.
-std::int64_t passed_in(const std::vector<failed_attempt>& history) {
-  return std::ranges::count_if(history, [](const failed_attempt& one) {
-    return one.why == failure_class::outage || one.why == failure_class::transient;
-  });
+// How often it has failed for a reason that nobody knows, this time included. What has passed meanwhile has
+// used up none of its attempts; only its pauses have grown. Those that are not remembered any more were of
+// that kind only if all the others are.
+std::int64_t charged_attempts(const parked_place& before) {
+  const auto& known = before.history;
+  const auto unknown_reason = std::ranges::count_if(
+      known, [](const failed_attempt& one) { return one.why == failure_class::poison; });
+  const bool all = unknown_reason == std::ssize(known);
+  return (all ? before.attempts : unknown_reason) + 1;
 }
 
 }  // namespace
@@ -78,9 +84,24 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
   apply_unless_behind(waiting);
 }
 
-failed_attempt consumer::engine::describe(const std::exception& thrown, const message& m) const {
-  std::optional<failure_class> why;
-  if (options_.classify) why = options_.classify(thrown, m);
+// A rule of the user's that throws has said nothing.
+std::optional<failure_class> consumer::engine::own_class(const std::exception& thrown, const message& m) {
+  if (!options_.classify) return std::nullopt;
+  std::string why = "something that is not a std::exception";
+  try {
+    return options_.classify(thrown, m);
+  } catch (const std::exception& e) {
+    why = e.what();
+  } catch (...) {
+  }
+  if (may_log(log_level::error, "classify_failed"))
+    env().log->write(log_level::error, "classify_failed",
+                     {{"consumer", options_.name}, {"message_id", m.id}, {"error", why}});
+  return std::nullopt;
+}
+
+failed_attempt consumer::engine::describe(const std::exception& thrown, const message& m) {
+  auto why = own_class(thrown, m);
   if (!why) why = class_of(thrown);
   if (zoo::has(zoo::bug::charge_for_an_outage) && why == failure_class::outage) why = failure_class::poison;
   return {env().now(), *why, storable_text(thrown.what(), error_bytes_max)};
@@ -137,9 +158,12 @@ void consumer::engine::pause(work& one, const failed_attempt& how) {
 }
 
 void consumer::engine::resume() {
-  if (!outage_.lasts()) return;
+  if (outage_.lasts()) report_resumed(outage_.ends(env().now()));
+}
+
+void consumer::engine::report_resumed(duration after) {
   env().log->write(log_level::warning, "consumer_resumed",
-                   {{"consumer", options_.name}, {"paused_ms", milliseconds(outage_.ends(env().now()))}});
+                   {{"consumer", options_.name}, {"paused_ms", milliseconds(after)}});
 }
 
 duration consumer::engine::jittered(duration wait) const {
@@ -199,11 +223,13 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
 }
 
 void consumer::engine::write_parked_charge(transaction& tx, work& of) {
-  const auto& place = *of.parked;
+  auto& place = *of.parked;
+  // It does not grow old in an outage: if nobody else got through since it last failed, it is one.
+  const bool others_work = place.history.empty() || last_success_ > place.history.back().at;
+  if (of.charge->why == failure_class::outage && !others_work) place.first_failed_at = of.charge->at;
   const auto first = place.first_failed_at.value_or(of.charge->at);
-  auto attempts = place.attempts + 1;
-  // What has passed meanwhile has used up none of its attempts; only its pauses have grown.
-  if (of.charge->why == failure_class::poison) attempts -= passed_in(place.history);
+  const auto attempts =
+      of.charge->why == failure_class::poison ? charged_attempts(place) : place.attempts + 1;
   of.judged = consume::judge(options_, of.charge->why, attempts, first, env().now());
   if (place.starts >= consume::crashes_max) of.judged->give_up = dead_letter_reason::crashed_process;
   if (!of.given_up()) {

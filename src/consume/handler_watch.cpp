@@ -36,6 +36,7 @@ void handler_watch::work(const std::stop_token& over) {
     auto stop = current_;
     lock.unlock();  // whoever waits is interrupted by this call
     stop.request_stop();
+    late_call_();
     lock.lock();
   }
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 #include "settle/environment.hpp"
 
@@ -15,7 +16,8 @@ namespace settle::consume {
 
 class handler_watch {
  public:
-  explicit handler_watch(duration limit) : limit_(limit) {}
+  // `late` is called when a handler takes too long, by another thread: the handler may never return.
+  handler_watch(duration limit, std::function<void()> late) : limit_(limit), late_call_(std::move(late)) {}
   ~handler_watch();
 
   // One transaction with handlers. Its token stops when `cancel` does, or when a handler takes too long.
@@ -40,6 +42,7 @@ class handler_watch {
   void work(const std::stop_token& over);
 
   duration limit_;
+  std::function<void()> late_call_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::optional<std::chrono::steady_clock::time_point> started_;  // none: no handler runs

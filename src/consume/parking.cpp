@@ -89,8 +89,16 @@ void parking::hold_key(transaction& tx, const message& m, std::string_view dedup
   tx.post(queries::consume::park_key, {consumer_, m.topic, m.key, single_of(m, dedup), value(until)});
 }
 
-std::vector<work> parking::due(transaction& look, std::size_t most, timestamp now) const {
-  auto rows = look.execute(queries::consume::read_due, {consumer_, now, static_cast<std::int64_t>(most)});
+std::vector<work> parking::due(transaction& look, std::size_t most, timestamp now,
+                               std::span<const subscribed> handled) const {
+  parameters values{consumer_, now, static_cast<std::int64_t>(most)};
+  if (!handled.empty()) {
+    json_array kinds;
+    for (const auto& one : handled) kinds.add_all({one.topic, one.type});
+    values.emplace_back(kinds.text());
+  }
+  const auto& text = handled.empty() ? queries::consume::read_due : queries::consume::read_due_of_kinds;
+  auto rows = look.execute(statement{text, std::move(values)});
   std::vector<work> found;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     work one;

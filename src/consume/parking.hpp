@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "consume/work.hpp"
+#include "settle/consume.hpp"
 #include "settle/database.hpp"
 
 namespace settle::consume {
@@ -52,7 +53,9 @@ class parking {
                 std::optional<timestamp> until) const;
 
   // Up to `most` messages that may be tried now, in order; those that have killed a process come alone.
-  std::vector<work> due(transaction& look, std::size_t most, timestamp now) const;
+  // If `handled` is not empty, only keys whose first message is of one of these kinds.
+  std::vector<work> due(transaction& look, std::size_t most, timestamp now,
+                        std::span<const subscribed> handled) const;
   // When the first and the last one may be tried that may not yet.
   struct range {
     timestamp first, last;

@@ -1,5 +1,6 @@
 // Parked messages: announced, tried, and what became of it written down.
 #include <algorithm>
+#include <tuple>
 
 #include "consume/engine.hpp"
 
@@ -14,15 +15,43 @@ constexpr int gathered_part = 10;        // of retry_wait
 // So that it need not be asked for while there is other work.
 void consumer::engine::expect_parked(timestamp due) { parked_look_ = std::min(parked_look_, due); }
 
-// Those that are due. If none is, says when to look next, and lets those come now that wait for too long: a
-// clock was set back.
+// Those that are due and have a handler. Another version of this consumer has parked the others: they are
+// left to it, and later ones of their keys with them.
+std::vector<consume::work> consumer::engine::due_and_handled(transaction& look, timestamp now) {
+  const auto kinds = handlers_.all();
+  for (;;) {
+    auto due = parking_.due(look, batch_limit(), now, others_park_ ? kinds : std::vector<subscribed>());
+    std::set<std::tuple<std::string, std::string, std::string>> left;
+    const auto gone = std::erase_if(due, [&](const work& one) {
+      const std::tuple key(one.what().topic, one.what().key, one.parked->single);
+      if (handlers_.of(one.what()) == nullptr && left.insert(key).second) report_unhandled(one.what());
+      return left.contains(key);
+    });
+    if (gone == 0 || others_park_) return due;
+    others_park_ = true;  // from now on they are not even read
+  }
+}
+
+void consumer::engine::report_unhandled(const message& m) {
+  if (!may_log(log_level::warning, "parked_without_handler")) return;
+  env().log->write(log_level::warning, "parked_without_handler",
+                   {{"consumer", options_.name},
+                    {"message_id", m.id},
+                    {"topic", m.topic},
+                    {"type", m.type},
+                    {"key", m.key}});
+}
+
+// If none is due, says when to look next, and lets those come now that wait for too long: a clock was set
+// back.
 std::vector<consume::work> consumer::engine::look_for_parked(transaction& look, timestamp now) {
   parked_look_ = now;
   wait_too_long_ = false;
-  auto due = parking_.due(look, batch_limit(), now);
+  auto due = due_and_handled(look, now);
   if (!due.empty()) return due;
   const auto later = parking_.later(look);
-  const auto next = later ? later->first : timestamp::max();
+  auto next = later ? later->first : timestamp::max();
+  if (others_park_ && next <= now) next = now + options_.retry_wait;
   parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
   wait_too_long_ = later && later->last > now + 2 * options_.retry_wait_max + consume::announced_for;
   return {};

@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "lock/store.hpp"
 #include "queries/lock.hpp"
+#include "sql/handler_scope.hpp"
 
 namespace settle::locking {
 namespace {
@@ -29,6 +30,7 @@ class sql_store final : public store {
   const environment& env() const override { return db_.env(); }
 
   answer acquire(const std::string& name, const uuid& owner, duration ttl) override {
+    const sql::beside_handler own;
     for (int tries = 0; tries < tries_max; ++tries) {
       const auto rows = upsert(name, owner, ttl);
       if (rows && !rows->empty()) return {(*rows)[0][0].integer() != 0, read_holder((*rows)[0], 1)};
@@ -44,6 +46,7 @@ class sql_store final : public store {
     std::vector<parameters> rows;
     for (const auto& one : all)
       rows.push_back({one.name, one.token.owner, one.token.epoch, one.ttl.count(), now()});
+    const sql::beside_handler own;
     auto tx = db_.begin();
     const auto changed = tx.execute_many(queries::lock::renew, rows);
     tx.commit("lock.renew");
@@ -53,6 +56,7 @@ class sql_store final : public store {
   }
 
   bool release(const holding& what) override {
+    const sql::beside_handler own;
     const statement by_owner{queries::lock::release, {what.name, what.token.owner, what.token.epoch}};
     return resolving([&] { return db_.begin().commit_with(by_owner, "lock.release"); }).affected() != 0;
   }

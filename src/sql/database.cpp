@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "settle/error.hpp"
+#include "sql/handler_scope.hpp"
 
 namespace settle::inline v0 {
 
@@ -66,18 +67,14 @@ result transaction::execute(const query& text, std::initializer_list<value> valu
   return use().execute(text, {values.begin(), values.size()});
 }
 
-result transaction::execute(const statement& what) {
-  return use().execute(what.text, what.values);
-}
+result transaction::execute(const statement& what) { return use().execute(what.text, what.values); }
 
 std::vector<std::int64_t> transaction::execute_many(const query& text, std::span<const parameters> rows) {
   if (rows.empty()) return {};
   return use().execute_many(text, rows);
 }
 
-std::vector<result> transaction::execute_all(std::span<const repeated> all) {
-  return use().execute_all(all);
-}
+std::vector<result> transaction::execute_all(std::span<const repeated> all) { return use().execute_all(all); }
 
 // Where a statement costs no round trip.
 std::vector<result> connection::execute_all(std::span<const repeated> all) {
@@ -145,6 +142,11 @@ database::database(const environment& env) : env_(env) {}
 database::~database() = default;
 
 owned_transaction database::begin(std::stop_token cancel) {
+  if (sql::handler_scope::covers(*this))
+    throw error(errc::transaction_control,
+                "a handler wants to begin a transaction on " + name() +
+                    ", where it has one: what it committed there would stay when its message is tried again; "
+                    "use the one that it was given");
   auto session = acquire(cancel);
   try {
     session->begin_write(std::move(cancel));

@@ -257,7 +257,8 @@ TEST_P(failures, a_handler_that_has_only_read_is_tried_alone_before_it_is_charge
   consumer c(*db, broker, plain());
   c.on("things", "thing.done", [&](const message& m, transaction& tx) {
     const auto before = tx.execute("select count(*) from things_done")[0][0].integer();
-    if (m.id == "2" && before > 0 && db->read().execute("select count(*) from things_done")[0][0].integer() == 0)
+    if (m.id == "2" && before > 0 &&
+        db->read().execute("select count(*) from things_done")[0][0].integer() == 0)
       throw std::runtime_error("it minds what its neighbour has not committed yet");
     tx.execute("insert into things_done (what) values ($1)", {m.id});
   });
@@ -311,6 +312,70 @@ TEST_P(failures, are_classed_by_the_users_own_rule_first) {
   auto c = make_consumer(options);
   drain(*c);
   EXPECT_EQ(c->counts().dead_letters, 1);
+}
+
+// Proves C3
+TEST_P(failures, a_value_that_its_column_refuses_is_permanent) {
+  if (GetParam() == dialect::sqlite) GTEST_SKIP() << "SQLite's columns refuse nothing";
+  deliver("1", "a");
+  consumer c(*db, broker, plain());
+  c.on("things", "thing.done", [](const message&, transaction& tx) { tx.execute("select 'x'::integer"); });
+  drain(c);
+  ASSERT_EQ(dead_letters(*db).size(), 1u);
+  EXPECT_EQ(dead_letters(*db)[0].reason, dead_letter_reason::permanent);
+}
+
+// Proves C3
+TEST_P(failures, a_rule_of_the_users_that_throws_has_said_nothing) {
+  deliver("1", "a");
+  deliver("2", "b");
+  failing["1"] = failure_class::permanent;
+  auto options = plain();
+  options.classify = [](const std::exception&, const message&) -> std::optional<failure_class> {
+    throw std::runtime_error("no rule");
+  };
+  auto c = make_consumer(options);
+  drain(*c);
+  EXPECT_EQ(effects(), names{"2"});
+  EXPECT_EQ(c->counts().dead_letters, 1);
+  EXPECT_GT(log.count("classify_failed"), 0u);
+}
+
+// A rolling upgrade: the new version parks what the old one has never heard of. Proves C8
+TEST_P(failures, what_is_parked_waits_for_a_process_that_has_a_handler_for_it) {
+  const auto deliver_new = [&](const std::string& id) {
+    deliver(id, "a");
+    broker.messages.back().type = "thing.invented";
+  };
+  deliver_new("1");
+  deliver("2", "a");
+  deliver_new("3");
+  bool ready = false;
+  const auto make_new = [&] {
+    auto made = make_consumer();
+    made->on("things", "thing.invented", [&](const message& m, transaction& tx) {
+      tx.execute("insert into things_done (what) values ($1)", {m.id});
+      if (!ready) throw std::runtime_error("not yet");
+    });
+    return made;
+  };
+  auto newer = make_new();
+  drain(*newer);
+  ASSERT_EQ(count("parked_messages"), 3);
+  ready = true;
+  auto older = make_consumer();
+  drain_for(*older, 2min);
+  EXPECT_EQ(effects(), names{});
+  EXPECT_EQ(count("parked_messages"), 3);
+  EXPECT_EQ(older->counts().applied, 0);
+  EXPECT_GT(log.count("parked_without_handler"), 0u);
+  for (int turn = 0; turn < 100; ++turn) {  // both at work
+    drain(*older);
+    drain(*newer);
+    time.advance(1s);
+  }
+  EXPECT_EQ(effects(), (names{"1", "2", "3"}));
+  EXPECT_EQ(count("parked_messages") + count("parked_keys"), 0);
 }
 
 // Proves C8
@@ -381,6 +446,78 @@ TEST_P(failures, an_outage_uses_up_no_attempts_of_a_message_that_waits) {
   EXPECT_EQ(c->counts().dead_letters, 0) << "it has failed twice through its own fault";
   drain_for(*c, 10s);
   EXPECT_EQ(c->counts().dead_letters, 1);
+}
+
+// More failures than are remembered, all expected to pass. Proves C3
+TEST_P(failures, what_has_passed_a_hundred_times_uses_up_no_attempts_either) {
+  deliver("1", "a");
+  failing["1"] = failure_class::transient;
+  auto options = plain();
+  options.transient_max_age = 24h * 365;
+  auto c = make_consumer(options);
+  for (int n = 0; n < 130; ++n) {
+    drain(*c);
+    time.advance(31s);
+  }
+  failing["1"] = failure_class::poison;
+  drain(*c);
+  EXPECT_EQ(c->counts().dead_letters, 0);
+  failing.clear();
+  drain_for(*c, 1min);
+  EXPECT_EQ(effects(), names{"1"});
+}
+
+// Proves C3
+TEST_P(failures, nobody_grows_too_old_in_an_outage) {
+  deliver("1", "a");
+  failing["1"] = failure_class::poison;
+  auto options = plain();
+  options.transient_max_age = 1h;
+  auto c = make_consumer(options);
+  drain(*c);
+  ASSERT_EQ(count("parked_messages"), 1);
+  failing["1"] = failure_class::outage;
+  for (int n = 0; n < 300; ++n) {
+    drain(*c);
+    time.advance(31s);
+  }
+  failing["1"] = failure_class::transient;
+  drain(*c);
+  EXPECT_EQ(c->counts().dead_letters, 0);
+  failing.clear();
+  drain_for(*c, 1min);
+  EXPECT_EQ(effects(), names{"1"});
+}
+
+// A rebalance takes away what an outage was noticed with. Proves C3
+TEST_P(failures, an_outage_ends_with_a_parked_message_if_there_is_no_other) {
+  deliver("1", "a");
+  failing["1"] = failure_class::poison;
+  auto c = make_consumer();
+  drain(*c);
+  deliver("2", "b");
+  failing["2"] = failure_class::outage;
+  drain(*c);
+  ASSERT_EQ(c->counts().pauses, 1);
+  broker.revoke = {0};
+  failing.clear();
+  drain_for(*c, 1min);
+  EXPECT_EQ(effects(), names{"1"});
+  EXPECT_EQ(log.count("consumer_resumed"), 1u);
+}
+
+// Proves C3
+TEST_P(failures, a_store_that_is_away_is_said_once_and_that_it_is_back_too) {
+  deliver("1", "a");
+  auto c = make_consumer();
+  broker.away = true;
+  for (int n = 0; n < 3; ++n) EXPECT_THROW(c->run_once(), error);
+  EXPECT_EQ(log.count("consumer_paused"), 1u);
+  EXPECT_EQ(c->counts().pauses, 1);
+  broker.away = false;
+  drain(*c);
+  EXPECT_EQ(log.count("consumer_resumed"), 1u);
+  EXPECT_EQ(effects(), names{"1"});
 }
 
 // Proves C3, C8

@@ -5,9 +5,11 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "settle/broker.hpp"
+#include "settle/error.hpp"
 
 namespace settle::test {
 
@@ -19,6 +21,8 @@ class list_broker final : public broker, public publisher {
   bool notes_acknowledgements = true;  // false: it would deliver everything again
   partition_fence fence;               // given with every delivery
   std::vector<message> published;
+  std::vector<std::uint32_t> revoke;  // with the next fetch
+  bool away = false;
 
   publisher& publishing() override { return *this; }
 
@@ -49,7 +53,9 @@ class list_broker final : public broker, public publisher {
     explicit list_subscription(list_broker& home) : home_(home) {}
 
     fetched fetch(std::size_t messages_max) override {
+      if (home_.away) throw error(errc::store_unavailable, "the list is away");
       fetched out;
+      out.revoked = std::exchange(home_.revoke, {});
       for (; next_ < home_.messages.size() && out.deliveries.size() < messages_max; ++next_)
         out.deliveries.push_back({home_.messages[next_], {0, static_cast<std::int64_t>(next_)}, home_.fence});
       return out;

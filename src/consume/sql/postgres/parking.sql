@@ -31,6 +31,24 @@ cross join lateral (
   order by p.id limit 8) m
 order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3::integer
 
+-- The same, of keys whose first message is of a kind in $4, a JSON array of [topic, type]; no type means all.
+-- name: read_due_of_kinds
+select m.id, m.topic, m.message_key, m.single, m.attempts, m.starts, m.history, m.log, m.position, m.first_failed_at,
+       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload
+from (select topic, message_key, single, next_at from settle.parked_keys w
+      where consumer = $1 and next_at <= $2 and exists (
+        select from jsonb_array_elements($4::jsonb) h
+        where h ->> 0 = w.topic and h ->> 1 in ('', (
+          select p.event_type from settle.parked_messages p
+          where p.consumer = $1 and p.topic = w.topic and p.message_key = w.message_key and p.single = w.single
+          order by p.id limit 1)))
+      order by next_at limit $3::integer) k
+cross join lateral (
+  select * from settle.parked_messages p
+  where p.consumer = $1 and p.topic = k.topic and p.message_key = k.message_key and p.single = k.single
+  order by p.id limit 8) m
+order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3::integer
+
 -- name: read_next_due
 select min(next_at), max(next_at) from settle.parked_keys where consumer = $1
 

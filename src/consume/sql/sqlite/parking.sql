@@ -32,6 +32,24 @@ cross join settle_parked_messages m
               order by p.id limit 8)
 order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3
 
+-- The same, of keys whose first message is of a kind in $4, a JSON array of [topic, type]; no type means all.
+-- name: read_due_of_kinds
+select m.id, m.topic, m.message_key, m.single, m.attempts, m.starts, m.history, m.log, m.position, m.first_failed_at,
+       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload
+from (select topic, message_key, single, next_at from settle_parked_keys w
+      where consumer = $1 and next_at <= $2 and exists (
+        select 1 from json_each($4) h
+        where json_extract(h.value, '$[0]') = w.topic and json_extract(h.value, '$[1]') in ('', (
+          select p.event_type from settle_parked_messages p
+          where p.consumer = $1 and p.topic = w.topic and p.message_key = w.message_key and p.single = w.single
+          order by p.id limit 1)))
+      order by next_at limit $3) k
+cross join settle_parked_messages m
+  on m.id in (select p.id from settle_parked_messages p
+              where p.consumer = $1 and p.topic = k.topic and p.message_key = k.message_key and p.single = k.single
+              order by p.id limit 8)
+order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3
+
 -- Two looks at the ends of the index; asked for together, SQLite would walk through all of it.
 -- name: read_next_due
 select (select min(next_at) from settle_parked_keys where consumer = $1),

@@ -1,0 +1,40 @@
+// A handler has a transaction already. Another one on the same database would commit without it: on SQLite it
+// would wait for the one it is in, on PostgreSQL its effects would stay when the batch rolls back and runs
+// again.
+#pragma once
+
+#include <utility>
+
+#include "settle/database.hpp"
+
+namespace settle::sql {
+
+// While it lives, this thread cannot begin a transaction on that database.
+class handler_scope {
+ public:
+  explicit handler_scope(const database& of) : before_(std::exchange(busy_with, &of)) {}
+  ~handler_scope() { busy_with = before_; }
+  handler_scope(const handler_scope&) = delete;
+  handler_scope& operator=(const handler_scope&) = delete;
+
+  static bool covers(const database& which) { return busy_with == &which; }
+
+ private:
+  friend class beside_handler;
+  static inline thread_local const database* busy_with = nullptr;
+  const database* before_;
+};
+
+// Within it, it can: for what has to be committed whatever becomes of the handler, such as a lock.
+class beside_handler {
+ public:
+  beside_handler() : before_(std::exchange(handler_scope::busy_with, nullptr)) {}
+  ~beside_handler() { handler_scope::busy_with = before_; }
+  beside_handler(const beside_handler&) = delete;
+  beside_handler& operator=(const beside_handler&) = delete;
+
+ private:
+  const database* before_;
+};
+
+}  // namespace settle::sql
