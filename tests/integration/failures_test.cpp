@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "settle/testing.hpp"
@@ -131,6 +132,36 @@ TEST_P(failures, the_pauses_grow_with_the_square_of_the_failures) {
   EXPECT_EQ(c->counts().failures, 4);
 }
 
+// Thirty that fail together: their tries, to the millisecond. Proves C3
+TEST_P(failures, the_pauses_are_longer_by_up_to_the_jitter_and_differ_between_messages) {
+  constexpr int count = 30;
+  for (int i = 0; i < count; ++i) deliver(std::to_string(i), std::to_string(i));
+  auto options = plain();
+  options.retry_jitter = 0.2;
+  std::map<std::string, std::vector<timestamp>> tries;
+  consumer c(*db, broker, options);
+  c.on("things", "thing.done", [&](const message& m, transaction&) {
+    if (auto& of = tries[m.id]; of.empty() || of.back() != time.now()) of.push_back(time.now());
+    throw std::runtime_error("no");
+  });
+  for (int ms = 0; ms <= 1 + 120 + 1 + 480; ++ms) {
+    drain(c);
+    time.advance(1ms);
+  }
+  ASSERT_EQ(tries.size(), static_cast<std::size_t>(count));
+  for (const auto& [failures, wait] : {std::pair{1u, 100ms}, {2u, 400ms}}) {
+    std::set<duration> pauses;
+    for (const auto& [id, at] : tries) {
+      ASSERT_GT(at.size(), failures) << id;
+      const auto pause = at[failures] - at[failures - 1];
+      EXPECT_GE(pause, wait) << id;
+      EXPECT_LE(pause, wait + wait / 5 + 1ms) << id << ": time goes by in milliseconds";
+      pauses.insert(pause);
+    }
+    EXPECT_GT(pauses.size(), 8u) << "they would all come at once";
+  }
+}
+
 // Proves C3, D1
 TEST_P(failures, a_message_that_fails_five_times_is_a_dead_letter_with_everything_known_about_it) {
   deliver("1", "a");
@@ -257,7 +288,8 @@ TEST_P(failures, a_handler_that_has_only_read_is_tried_alone_before_it_is_charge
   consumer c(*db, broker, plain());
   c.on("things", "thing.done", [&](const message& m, transaction& tx) {
     const auto before = tx.execute("select count(*) from things_done")[0][0].integer();
-    if (m.id == "2" && before > 0 && db->read().execute("select count(*) from things_done")[0][0].integer() == 0)
+    if (m.id == "2" && before > 0 &&
+        db->read().execute("select count(*) from things_done")[0][0].integer() == 0)
       throw std::runtime_error("it minds what its neighbour has not committed yet");
     tx.execute("insert into things_done (what) values ($1)", {m.id});
   });
