@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "settle/testing.hpp"
@@ -129,6 +130,36 @@ TEST_P(failures, the_pauses_grow_with_the_square_of_the_failures) {
     EXPECT_EQ(calls.size(), before + 1) << wait.count();
   }
   EXPECT_EQ(c->counts().failures, 4);
+}
+
+// Thirty that fail together: their tries, to the millisecond. Proves C3
+TEST_P(failures, the_pauses_are_longer_by_up_to_the_jitter_and_differ_between_messages) {
+  constexpr int count = 30;
+  for (int i = 0; i < count; ++i) deliver(std::to_string(i), std::to_string(i));
+  auto options = plain();
+  options.retry_jitter = 0.2;
+  std::map<std::string, std::vector<timestamp>> tries;
+  consumer c(*db, broker, options);
+  c.on("things", "thing.done", [&](const message& m, transaction&) {
+    if (auto& of = tries[m.id]; of.empty() || of.back() != time.now()) of.push_back(time.now());
+    throw std::runtime_error("no");
+  });
+  for (int ms = 0; ms <= 1 + 120 + 1 + 480; ++ms) {
+    drain(c);
+    time.advance(1ms);
+  }
+  ASSERT_EQ(tries.size(), static_cast<std::size_t>(count));
+  for (const auto& [failures, wait] : {std::pair{1u, 100ms}, {2u, 400ms}}) {
+    std::set<duration> pauses;
+    for (const auto& [id, at] : tries) {
+      ASSERT_GT(at.size(), failures) << id;
+      const auto pause = at[failures] - at[failures - 1];
+      EXPECT_GE(pause, wait) << id;
+      EXPECT_LE(pause, wait + wait / 5 + 1ms) << id << ": time goes by in milliseconds";
+      pauses.insert(pause);
+    }
+    EXPECT_GT(pauses.size(), 8u) << "they would all come at once";
+  }
 }
 
 // Proves C3, D1

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <thread>
 
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
@@ -106,29 +105,6 @@ TEST_F(postgres_pipeline, a_failing_order_is_rolled_back_alone_and_applied_later
   world.drain();
   EXPECT_EQ(count(world.warehouse(), "shipments"), 10);
   EXPECT_TRUE(world.verify().clean());
-}
-
-// Proves C5
-TEST_F(postgres_pipeline, of_concurrent_duplicates_one_runs) {
-  order_world world(dir, options());
-  place_and_drain(world, 0, 1);
-  auto first = world.warehouse().begin();
-  const auto claim = [](transaction& tx) {
-    return tx
-        .execute("insert into settle.processed_events values ('c', 'm', 't', 'e', 1) on conflict do nothing")
-        .affected();
-  };
-  EXPECT_EQ(claim(first), 1);
-  std::int64_t second_claimed = -1;
-  std::jthread other([&] {
-    auto second = world.warehouse().begin();
-    second_claimed = claim(second);  // waits for the first, and believes its outcome only
-    second.commit();
-  });
-  std::this_thread::sleep_for(50ms);
-  first.commit();
-  other.join();
-  EXPECT_EQ(second_claimed, 0);
 }
 
 // Proves C1

@@ -43,7 +43,7 @@ struct failing_consumer : ::testing::TestWithParam<dialect> {
   }
 
   void open() {
-    const environment env{.time = &time, .log = &log, .counters = &counters};
+    const environment env{.time = &time, .random = &random, .log = &log, .counters = &counters};
     db = GetParam() == dialect::postgres
              ? postgres::open(own->conninfo(), {.env = env})
              : sqlite::open(dir.file("service.db"), {.env = env, .busy_timeout = 500ms});
@@ -122,6 +122,7 @@ struct failing_consumer : ::testing::TestWithParam<dialect> {
   std::optional<scratch_database> own;
   temp_dir dir;
   testing::manual_time time;
+  testing::seeded_random random{1};
   quiet_log log;
   metrics counters;
   std::unique_ptr<database> db;

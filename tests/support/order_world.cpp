@@ -52,7 +52,7 @@ std::string customer_of(int number) { return fmt::format("customer-{}", number %
 order_world::order_world(const temp_dir& in, const world_options& options)
     : options_(options), broker_path_(in.file("broker.db")) {
   time_.advance(std::chrono::hours(options.hours_later));
-  env_.time = &time_;
+  if (!options.real_time) env_.time = &time_;
   env_.counters = &counters_;
   env_.log = &log_;
   // Set up without faults: they belong to the scenario, not to its preparation.
@@ -64,14 +64,17 @@ order_world::order_world(const temp_dir& in, const world_options& options)
   env_.faults = options.faults;
   orders_ = open_service(in, "orders.db", options.orders);
   warehouse_ = open_service(in, "warehouse.db", options.warehouse);
-  broker_ = sqlite::open_broker(broker_path_, {.env = env_, .partitions = 4, .lease_ttl = options.lease_ttl});
+  broker_ = sqlite::open_broker(
+      broker_path_,
+      {.env = env_, .busy_timeout = options.busy_timeout, .partitions = 4, .lease_ttl = options.lease_ttl});
   relay_ = make_relay();
   consumer_ = make_consumer({.name = "warehouse"});
 }
 
 std::unique_ptr<database> order_world::open_service(const temp_dir& in, const char* file,
                                                     const std::string& conninfo) const {
-  if (conninfo.empty()) return sqlite::open(in.file(file), {.env = env_});
+  if (conninfo.empty())
+    return sqlite::open(in.file(file), {.env = env_, .busy_timeout = options_.busy_timeout});
   return postgres::open(conninfo, {.env = env_});
 }
 

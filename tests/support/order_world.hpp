@@ -45,6 +45,8 @@ struct world_options {
   fault_points* faults = nullptr;
   int hours_later = 0;  // a world that is opened after a crash: the dead owners' leases have ended
   duration lease_ttl = std::chrono::seconds(10);
+  bool real_time = false;                            // for worlds that run by themselves, on threads
+  duration busy_timeout = std::chrono::seconds(10);  // of every file
   // Connection strings of two databases on PostgreSQL. Empty: SQLite files in the folder.
   std::string orders = {};
   std::string warehouse = {};

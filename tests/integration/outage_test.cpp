@@ -1,0 +1,209 @@
+// A part of a running system goes away under load, for longer than leases live, and comes back. PostgreSQL is
+// away when its server is stopped; a file, the embedded broker's among them, when another process holds its
+// write lock and does not let go.
+//
+// It lasts SETTLE_OUTAGE_SECONDS; `make test-all` runs the same with a minute.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "settle/dead_letter.hpp"
+#include "settle/error.hpp"
+#include "settle/outbox.hpp"
+#include "support/child_process.hpp"
+#include "support/order_world.hpp"
+#include "support/postgres_fixture.hpp"
+
+namespace settle::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class part { orders, broker, warehouse };
+
+struct outage_case {
+  part away;
+  dialect on;
+};
+
+std::string name_of(const outage_case& one) {
+  const std::string on = one.on == dialect::sqlite ? "on_sqlite" : "on_postgres";
+  if (one.away == part::orders) return "the_producers_database_" + on;
+  return (one.away == part::broker ? "the_broker_" : "the_consumers_database_") + on;
+}
+
+std::chrono::seconds how_long() {
+  const char* asked = std::getenv("SETTLE_OUTAGE_SECONDS");
+  return std::chrono::seconds(asked == nullptr ? 6 : std::stoi(asked));
+}
+
+// Another process that takes a file's write lock when told, and keeps it until told. It is forked before
+// there are threads.
+class lock_holder {
+ public:
+  explicit lock_holder(const std::string& path)
+      : process_([&] {
+          take_.await();
+          const auto file = sqlite::open(path, {.busy_timeout = 60s});
+          const auto held = file->begin();
+          taken_.announce();
+          release_.await();
+          return 0;
+        }) {}
+
+  void take() {
+    take_.announce();
+    taken_.await();
+  }
+  void release() {
+    release_.announce();
+    EXPECT_EQ(process_.wait(), 0);
+  }
+
+ private:
+  pipe_signal take_, taken_, release_;
+  child_process process_;
+};
+
+// Three producers, each the only one of its customer, so that there is an order to keep. What is refused is
+// tried again until it is known to be committed.
+class producers {
+ public:
+  explicit producers(order_world& world) {
+    for (int first = 0; first < 3; ++first)
+      threads_.emplace_back([this, &world, first](const std::stop_token& stop) {
+        for (int number = first; !stop.stop_requested(); number += 3) {
+          place(world, number);
+          ++placed;
+          std::this_thread::sleep_for(2ms);
+        }
+      });
+  }
+
+  void stop() { threads_.clear(); }
+
+  std::atomic<std::int64_t> placed = 0;
+
+ private:
+  static void place(order_world& world, int number) {
+    while (true) try {
+        world.place(number);
+        return;
+      } catch (const error& e) {
+        if (!e.retryable() && !e.outcome_unknown()) throw;
+        std::this_thread::sleep_for(20ms);
+      }
+  }
+
+  std::vector<std::jthread> threads_;
+};
+
+class outage : public ::testing::TestWithParam<outage_case> {
+ protected:
+  void SetUp() override {
+    if (GetParam().on == dialect::postgres)
+      if (const auto missing = postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
+    const auto [away, on] = GetParam();
+    if (on == dialect::sqlite || away == part::broker)
+      holder.emplace(dir.file(away == part::orders   ? "orders.db"
+                              : away == part::broker ? "broker.db"
+                                                     : "warehouse.db"));
+    if (on == dialect::postgres) {
+      if (away != part::broker) server.emplace();
+      orders.emplace(away == part::orders ? server->conninfo() : postgres_conninfo());
+      warehouse.emplace(away == part::warehouse ? server->conninfo() : postgres_conninfo());
+    }
+  }
+
+  world_options options() const {
+    return {.lease_ttl = 2s,
+            .real_time = true,
+            .busy_timeout = 300ms,
+            .orders = orders ? orders->conninfo() : "",
+            .warehouse = warehouse ? warehouse->conninfo() : ""};
+  }
+
+  void begins() {
+    if (holder)
+      holder->take();
+    else
+      server->command("stop postgres");
+  }
+  void ends() {
+    if (holder)
+      holder->release();
+    else
+      server->command("start postgres");
+  }
+
+  // Somebody has noticed it.
+  static std::size_t complaints(order_world& world) {
+    return world.log().count("consumer_paused") + world.log().count("relay_paused") +
+           world.log().count("service_failed");
+  }
+
+  static std::int64_t shipped(order_world& world) {
+    try {
+      return world.warehouse().read().execute("select count(*) from shipments")[0][0].integer();
+    } catch (const error&) {  // of a connection from before
+      return 0;
+    }
+  }
+
+  static void await(const std::function<bool()>& true_at_last) {
+    const auto give_up = std::chrono::steady_clock::now() + 10min;
+    while (!true_at_last() && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(20ms);
+  }
+
+  temp_dir dir;
+  std::optional<lock_holder> holder;
+  std::optional<private_server> server;
+  std::optional<scratch_database> orders, warehouse;
+};
+
+// Proves C1, C3, C8, O3, O4
+TEST_P(outage, under_load_ends_without_failed_events_dead_letters_or_disorder) {
+  order_world world(dir, options());
+  producers load(world);
+  {
+    background relaying(world.relay());
+    background consuming(world.consumer());
+    await([&] { return world.consumer().counts().applied > 100; });
+    const auto before = complaints(world);
+    begins();
+    std::this_thread::sleep_for(how_long());
+    ends();
+    EXPECT_GT(complaints(world), before) << "nothing was away";
+    const auto placed = load.placed.load();
+    await([&] { return load.placed > placed + 300; });
+    load.stop();
+    await([&] { return shipped(world) >= load.placed; });
+  }
+  const auto report = world.verify();
+  for (const auto& found : report.findings)
+    ADD_FAILURE() << found.kind << " " << found.subject << " " << found.detail;
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.committed, load.placed);
+  EXPECT_EQ(report.applied, load.placed);
+  EXPECT_EQ(report.pending + report.given_up, 0);
+  EXPECT_TRUE(failed_events(world.orders()).empty());
+  EXPECT_TRUE(dead_letters(world.warehouse()).empty());
+  EXPECT_EQ(world.consumer().counts().failures, 0) << "it is nobody's fault";
+  EXPECT_EQ(world.log().count("outbox_event_rejected"), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(of, outage,
+                         ::testing::Values(outage_case{part::orders, dialect::sqlite},
+                                           outage_case{part::broker, dialect::sqlite},
+                                           outage_case{part::warehouse, dialect::sqlite},
+                                           outage_case{part::orders, dialect::postgres},
+                                           outage_case{part::broker, dialect::postgres},
+                                           outage_case{part::warehouse, dialect::postgres}),
+                         [](const auto& of) { return name_of(of.param); });
+
+}  // namespace
+}  // namespace settle::test
