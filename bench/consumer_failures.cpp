@@ -97,9 +97,9 @@ std::vector<bench::report> without_failures(const bench::options& opts) {
   return {each, rate, together};
 }
 
-// One message in two hundred fails for ever, another fails once and succeeds when it is tried again. They fail
-// before they have written anything, as most do that refuse what they are told; or after it, which takes their
-// whole batch down.
+// One message in two hundred fails for ever, another fails once and succeeds when it is tried again. They
+// fail before they have written anything, as most do that refuse what they are told; or after it, which takes
+// their whole batch down.
 bench::report failing(const bench::options& opts, bool after_writing) {
   const std::int64_t messages = batch * (opts.quick ? 4 : 3600);
   const std::string name = after_writing ? "consumer_failing_late" : "consumer_failing";

@@ -196,9 +196,9 @@ bench::report costs(const bench::options& opts, const std::string& conninfo) {
   return r;
 }
 
-// One message in two hundred fails for ever, another fails once and succeeds when it is tried again. They fail
-// before they have written anything, as most do that refuse what they are told; or after it, which takes their
-// whole batch down.
+// One message in two hundred fails for ever, another fails once and succeeds when it is tried again. They
+// fail before they have written anything, as most do that refuse what they are told; or after it, which takes
+// their whole batch down.
 bench::report failing(const bench::options& opts, const std::string& conninfo, bool after_writing) {
   const std::int64_t messages = batch * (opts.quick ? 4 : 1800);
   const std::string name = after_writing ? "postgres_consumer_failing_late" : "postgres_consumer_failing";

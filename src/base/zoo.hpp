@@ -22,7 +22,8 @@ enum class bug {
   cursor_kept_across_failover,     // transaction ids of another history: new events look published
   claim_outside_rolled_back_part,  // a failure is written down without its message: claimed, and never tried
                                    // again
-  failed_part_kept,  // what a handler wrote before it failed commits with its neighbours: the retry repeats it
+  failed_part_kept,  // what a handler wrote before it failed commits with its neighbours: the retry repeats
+                     // it
   charge_for_an_outage,            // what fails for everybody is counted against each message
   replay_to_all_groups,            // whoever gets a replay runs it, if its own record has expired
   expiry_before_replay,            // records and horizons stop the replay that was asked for

@@ -232,7 +232,8 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   bool stopped = false;
   watched.handler_begins();
   try {
-    const sql::handler_scope scope(db_);
+    std::optional<sql::handler_scope> scope;
+    if (!what.alone || db_.speaks() == dialect::sqlite) scope.emplace(db_);
     with_fault_points(env(), "consumer.handler",
                       [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
     tx.end_part();

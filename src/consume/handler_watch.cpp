@@ -16,8 +16,9 @@ void handler_watch::begin(const std::stop_source& stop) {
 
 bool handler_watch::end() {
   const std::scoped_lock lock(mutex_);
+  const bool late = late_ || std::chrono::steady_clock::now() > *started_ + limit_;
   started_.reset();
-  return late_;
+  return late;
 }
 
 void handler_watch::work(const std::stop_token& over) {

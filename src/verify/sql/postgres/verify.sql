@@ -5,20 +5,8 @@ values ($1, $2, $3, $4, $5, $6, $7)
 -- name: read_effects
 select consumer, topic, key, subject, event_id from settle.effects where kind = $1 order by id
 
--- As settle.outbox_events has it. But that view works out published_at for every event, also where nobody asks for it,
--- and that takes events times notes of progress.
 -- name: read_outbox_state
-select o.event_id,
-       (h.seq is null
-        and ((o.seq <= done.seq_high and pg_visible_in_snapshot(o.xid, done.snap))
-             or coalesce(o.seq <= c.position and pg_visible_in_snapshot(o.xid, upto.snap), false)))::integer
-from settle.outbox o
-join settle.outbox_cursors c on c.share = (o.lane & 15)
-join settle.outbox_ticks done on done.n = c.tick
-left join settle.outbox_ticks upto on upto.n = c.upto and c.upto > 0
-left join settle.outbox_held h on h.seq = o.seq
-union all
-select h.event_id, 0 from settle.outbox_held h where not exists (select from settle.outbox o where o.seq = h.seq)
+select event_id, (status = 'PUBLISHED')::integer from settle.outbox_events
 
 -- Horizons go by ticks here, the first one that shows the event, and by numbers within it.
 -- Without replays of dead letters, which are no events of their own: all consumers but one skip them.
