@@ -7,6 +7,8 @@
 namespace settle::daemon {
 
 const boost::json::value* fields::find(std::string_view name) {
+  constexpr std::size_t usual_count = 8;
+  if (asked_.empty()) asked_.reserve(usual_count);
   asked_.emplace_back(name);
   return from_.if_contains(boost::json::string_view(name.data(), name.size()));
 }
@@ -27,9 +29,10 @@ std::string_view fields::text(std::string_view name) {
 }
 
 std::string_view fields::text_or(std::string_view name, std::string_view otherwise) {
-  if (has(name)) return text(name);
-  asked_.emplace_back(name);
-  return otherwise;
+  const auto* found = find(name);
+  if (found == nullptr) return otherwise;
+  if (!found->is_string()) refuse(name, "is a text");
+  return {found->get_string().data(), found->get_string().size()};
 }
 
 std::int64_t fields::integer_or(std::string_view name, std::int64_t otherwise) {
@@ -46,18 +49,20 @@ const boost::json::object& fields::object(std::string_view name) {
   return found->get_object();
 }
 
-boost::json::array fields::array_or_none(std::string_view name) {
+const boost::json::array& fields::array_or_none(std::string_view name) {
+  static const boost::json::array none;
   const auto* found = find(name);
-  if (found == nullptr) return {};
+  if (found == nullptr) return none;
   if (!found->is_array()) refuse(name, "is a list");
   return found->get_array();
 }
 
 void fields::expect_no_others() const {
   for (const auto& member : from_) {
-    const std::string name(member.key());
-    if (std::ranges::find(asked_, name) == asked_.end())
-      refuse(name, "is not known here; did you mean " + path_ + nearest_name(name, asked_) + "?");
+    const std::string_view name(member.key().data(), member.key().size());
+    if (std::ranges::find(asked_, name) != asked_.end()) continue;
+    const std::vector<std::string> known(asked_.begin(), asked_.end());
+    refuse(name, "is not known here; did you mean " + path_ + nearest_name(name, known) + "?");
   }
 }
 

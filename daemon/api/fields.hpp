@@ -25,7 +25,7 @@ class fields {
   std::string_view text_or(std::string_view name, std::string_view otherwise);
   std::int64_t integer_or(std::string_view name, std::int64_t otherwise);
   const boost::json::object& object(std::string_view name);
-  boost::json::array array_or_none(std::string_view name);
+  const boost::json::array& array_or_none(std::string_view name);
   bool has(std::string_view name) const;
 
   // Throws bad_field for a member that nobody has asked for, with the nearest name that somebody has.
@@ -37,7 +37,7 @@ class fields {
 
   const boost::json::object& from_;
   std::string path_;
-  std::vector<std::string> asked_;
+  std::vector<std::string_view> asked_;  // names in the program's own text
 };
 
 }  // namespace settle::daemon

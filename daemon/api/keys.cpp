@@ -119,6 +119,14 @@ json::object shown(const answer& of) {
   return made;
 }
 
+// What most calls are answered with; none of its parts has to be escaped.
+http::response holding(const claim_result& of) {
+  return http::text(
+      200, "application/json",
+      fmt::format(R"({{"outcome":"{}","token":"{}","epoch":{},"lease_ms":{}}})", to_string(of.outcome),
+                  of.token.run.text(), of.token.epoch, of.lease / std::chrono::milliseconds(1)));
+}
+
 http::response come_again(http::response with) {
   with.headers.set("Retry-After", "1");
   return with;
@@ -128,10 +136,7 @@ http::response told(const claim_result& of) {
   switch (of.outcome) {
     case claim_outcome::claimed:
     case claim_outcome::ask:
-      return http::json(200, json::object{{"outcome", json::string(to_string(of.outcome))},
-                                          {"token", of.token.run.text()},
-                                          {"epoch", of.token.epoch},
-                                          {"lease_ms", of.lease / std::chrono::milliseconds(1)}});
+      return holding(of);
     case claim_outcome::completed:
       return http::json(200, json::object{{"outcome", "completed"}, {"answer", shown(of.what)}});
     case claim_outcome::in_flight:
@@ -151,7 +156,8 @@ http::response told(const claim_result& of) {
 }
 
 http::response told(const operation& what, claim_ended of) {
-  if (of == claim_ended::done) return http::json(200, json::object{{"outcome", json::string(what.done)}});
+  if (of == claim_ended::done)
+    return http::text(200, "application/json", fmt::format(R"({{"outcome":"{}"}})", what.done));
   return http::problem(
       409, "claim_lost",
       "this token holds the key no longer: its claim was taken over, or is over; nothing was changed");
@@ -197,7 +203,7 @@ class asked_together {
       answers_[n] = parsed.refused();
       return;
     }
-    const auto* object = documents_.emplace_back(*parsed).if_object();
+    const auto* object = documents_.emplace_back(*std::move(parsed)).if_object();
     if (object == nullptr) throw bad_field("the body", "is a JSON object");
     fields from(*object);
     auto call = operation_of(*asked_[n]).read(from);

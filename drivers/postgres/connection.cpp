@@ -144,7 +144,7 @@ void postgres_connection::queue(const query& text, std::span<const value> values
   const auto sql = text.postgres;
   if (sql.empty())
     throw error(errc::statement_failed, fmt::format("'{}' has no text for PostgreSQL", text.name));
-  if (!with_.prepared_statements) return pipeline_->run(sql, values);
+  if (!with_.prepared_statements) return pipeline_->run_as_typed(sql, values);
   auto found = prepared_.find(sql);
   if (found == prepared_.end()) {
     const std::string_view kept = texts_.emplace_back(sql);

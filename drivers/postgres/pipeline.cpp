@@ -31,8 +31,18 @@ void pipeline::run_prepared(const std::string& name, std::string_view sql, std::
 
 void pipeline::run(std::string_view sql, std::span<const value> values) {
   buffer_.assign(values);
-  check_sent(PQsendQueryParams(conn_, std::string(sql).c_str(), buffer_.count(), buffer_.types(),
-                               buffer_.data(), buffer_.lengths(), buffer_.formats(), binary));
+  run_with(buffer_.types(), sql);
+}
+
+void pipeline::run_as_typed(std::string_view sql, std::span<const value> values) {
+  buffer_.assign(values);
+  run_with(nullptr, sql);
+}
+
+// Of what is in the buffer.
+void pipeline::run_with(const Oid* types, std::string_view sql) {
+  check_sent(PQsendQueryParams(conn_, std::string(sql).c_str(), buffer_.count(), types, buffer_.data(),
+                               buffer_.lengths(), buffer_.formats(), binary));
   steps_.push_back({.what = sql});
 }
 

@@ -37,6 +37,8 @@ class pipeline {
   void prepare(const std::string& name, std::string_view sql);
   void run_prepared(const std::string& name, std::string_view sql, std::span<const value> values);
   void run(std::string_view sql, std::span<const value> values);
+  // The types of its parameters are those that its text gives them, as if it were prepared.
+  void run_as_typed(std::string_view sql, std::span<const value> values);
 
   // What is queued so far outlives its texts, and nobody waits for it.
   void detach();
@@ -52,6 +54,7 @@ class pipeline {
 
  private:
   void check_sent(int accepted) const;
+  void run_with(const Oid* types, std::string_view sql);
   bool take_answers();
   void take_last_words();
   void keep(result_handle answer);

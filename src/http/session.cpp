@@ -140,8 +140,9 @@ void session::on_request() {
 }
 
 void session::hand_over() {
-  // A handler that shows the counters shows those of the requests before it.
-  with_.counts.flush();
+  // A handler that shows the counters shows those of the requests before it. Requests that are answered
+  // together are many, and show none.
+  if (!to_.found->together) with_.counts.flush();
   auto made = std::make_shared<job>();
   made->asked = std::move(request_);
   request_.method = made->asked.method;  // the answer's form depends on it

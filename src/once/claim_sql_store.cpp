@@ -1,7 +1,8 @@
 // Claims as rows of a database. One transaction serves all calls of a batch: statements that change something
-// go first, in one round trip; what they did not find is looked at in a second one, and judged.
+// go first, in one round trip; what they did not find is looked at in a second one, and judged. On PostgreSQL
+// one statement serves all claims and one all completions, because most of what a statement costs there is
+// not its row.
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "base/encoding.hpp"
@@ -10,6 +11,7 @@
 #include "once/claim_rules.hpp"
 #include "queries/once.hpp"
 #include "settle/error.hpp"
+#include "sql/columns.hpp"
 
 namespace settle::keys {
 namespace {
@@ -93,24 +95,52 @@ class batch {
     return {blob{opened_[n].identity}, opened_[n].run};
   }
 
-  // Gives those that have changed nothing.
+  // A statement with its rows; each row stands for as many of the calls.
+  struct change {
+    query text;
+    std::vector<parameters> rows = {};
+    numbers calls = {};
+  };
+
+  std::vector<change> changes_for(const numbers& open) const {
+    using namespace queries::once;
+    const bool joins = db_.speaks() == dialect::postgres;
+    std::vector<change> all = {{joins ? claim_keys : claim_key},
+                               {joins ? complete_claims : complete_claim},
+                               {renew_claim},
+                               {release_claim}};
+    for (const auto n : open) {
+      auto& of = all[calls_[n].index()];
+      of.calls.push_back(n);
+      of.rows.push_back(std::visit([&](const auto& one) { return row_of(n, one); }, calls_[n]));
+    }
+    if (joins)
+      for (auto* of : {&all[0], &all[1]})
+        if (!of->rows.empty()) of->rows = {columns_of(of->rows)};
+    if (joins && !all[1].rows.empty()) all.insert(all.begin() + 1, {find_by_identity, {parameters{}}});
+    return all;
+  }
+
+  // Gives those that have changed nothing. Where a statement has changed fewer rows than it has calls, nobody
+  // knows whose: then all of them are looked at, and find what they have changed as a repeated call would.
   numbers change_all(transaction& tx, const numbers& open) {
-    static constexpr std::array queries = {queries::once::claim_key, queries::once::complete_claim,
-                                           queries::once::renew_claim, queries::once::release_claim};
-    std::array<std::vector<parameters>, queries.size()> rows;
-    for (const auto n : open)
-      rows[calls_[n].index()].push_back(
-          std::visit([&](const auto& one) { return row_of(n, one); }, calls_[n]));
+    const auto changes = changes_for(open);
     std::vector<repeated> statements;
-    for (std::size_t kind = 0; kind < rows.size(); ++kind)
-      if (!rows[kind].empty()) statements.push_back({queries[kind], rows[kind]});
+    for (const auto& one : changes) statements.push_back({one.text, one.rows});
     const auto results = tx.execute_all(statements);
     numbers unchanged;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      if (results[i].affected() == 0)
-        unchanged.push_back(open[i]);
-      else
-        answers_[open[i]] = answer_of_change(open[i]);
+    auto next = results.begin();
+    for (const auto& [text, rows, calls] : changes) {
+      for (std::size_t row = 0; row < rows.size(); ++row, ++next) {
+        const auto of_row = calls.size() / rows.size();
+        const bool changed = next->affected() == static_cast<std::int64_t>(of_row);
+        for (const auto n : std::span(calls).subspan(row * of_row, of_row)) {
+          if (changed)
+            answers_[n] = answer_of_change(n);
+          else
+            unchanged.push_back(n);
+        }
+      }
     }
     return unchanged;
   }

@@ -8,7 +8,10 @@
 #include <latch>
 #include <thread>
 
+#include "queries/once.hpp"
 #include "settle/error.hpp"
+#include "settle/postgres.hpp"
+#include "sql/columns.hpp"
 #include "support/claims_world.hpp"
 #include "support/expect_error.hpp"
 
@@ -191,6 +194,83 @@ TEST_P(claimed_keys, that_come_together_are_each_answered_for_themselves) {
   EXPECT_EQ(std::get<claim_ended>(answers[5]), claim_ended::lost);
 }
 
+// Proves I4
+TEST_P(claimed_keys, of_one_batch_may_be_the_same_one) {
+  const auto run = one->keys->env().ids->next(), other = one->keys->env().ids->next();
+  const std::vector<claim_call> calls = {
+      claim_request{.who = click, .fingerprint = "POST /orders 1", .run = run},
+      claim_request{.who = click, .fingerprint = "POST /orders 1", .run = run},
+      claim_request{.who = click, .fingerprint = "POST /orders 1", .run = other},
+      claim_request{.who = click, .fingerprint = "POST /orders 2", .run = other},
+      claim_request{.who = {"shop", "ann", "k-2"}},
+  };
+  const auto answers = one->keys->run(calls);
+  const auto result = [&](std::size_t n) { return std::get<claim_result>(answers[n]); };
+  EXPECT_EQ(result(0).outcome, claim_outcome::claimed);
+  EXPECT_EQ(result(1).outcome, claim_outcome::claimed) << "the same call, repeated";
+  EXPECT_EQ(result(1).token, result(0).token);
+  EXPECT_EQ(result(2).outcome, claim_outcome::in_flight);
+  EXPECT_EQ(result(3).outcome, claim_outcome::mismatch);
+  EXPECT_EQ(result(4).outcome, claim_outcome::claimed) << "and nobody else is held up";
+  const std::vector<claim_call> twice(2, claim_completion{click, run, placed});
+  for (const auto& ended : two->keys->run(twice)) EXPECT_EQ(std::get<claim_ended>(ended), claim_ended::done);
+  EXPECT_EQ(claim(*one).what, placed);
+}
+
+// Proves I4, I7
+TEST_P(claimed_keys, of_one_batch_are_completed_if_they_are_held_and_lost_if_not) {
+  const auto held = claim(*one, {.who = {"shop", "ann", "held"}}).token.run;
+  const auto done = claim(*one, {.who = {"shop", "ann", "done"}});
+  one->keys->complete({"shop", "ann", "done"}, done.token, {.status = 202});
+  const auto freed = claim(*one, {.who = {"shop", "ann", "freed"}});
+  one->keys->release({"shop", "ann", "freed"}, freed.token);
+  const auto late = claim(*one, {.who = {"shop", "ann", "late"}, .lease = 1s}).token.run;
+  world->pass(2s);
+  claim(*two, {.who = {"shop", "ann", "late"}, .on_unknown = when_unknown::reissue});
+  const std::vector<claim_call> calls = {
+      claim_completion{{"shop", "ann", "late"}, late, placed},
+      claim_completion{{"shop", "ann", "held"}, held, placed},
+      claim_completion{{"shop", "ann", "done"}, done.token.run, placed},
+      claim_completion{{"shop", "ann", "nobody's"}, held, placed},
+      claim_completion{{"shop", "ann", "freed"}, freed.token.run, placed},
+  };
+  std::vector<claim_ended> ended;
+  for (const auto& one_of : one->keys->run(calls)) ended.push_back(std::get<claim_ended>(one_of));
+  EXPECT_EQ(ended, (std::vector{claim_ended::lost, claim_ended::done, claim_ended::done, claim_ended::lost,
+                                claim_ended::lost}));
+  EXPECT_EQ(claim(*two, {.who = {"shop", "ann", "held"}}).what, placed);
+  EXPECT_EQ(claim(*two, {.who = {"shop", "ann", "done"}}).what.status, 202) << "the first answer stays";
+  EXPECT_EQ(outcome(*two, {.who = {"shop", "ann", "late"}}), claim_outcome::in_flight);
+  EXPECT_EQ(outcome(*two, {.who = {"shop", "ann", "freed"}}), claim_outcome::claimed) << "nothing was left";
+}
+
+// Proves I4
+TEST_P(claimed_keys, of_batches_in_opposite_orders_never_wait_in_a_circle) {
+  constexpr int rounds = 15, keys = 32;
+  std::vector<std::string> names;
+  for (int n = 0; n < keys; ++n) names.push_back("k-" + std::to_string(n));
+  const auto run = one->keys->env().ids->next();
+  std::latch start(2);
+  const auto work = [&](claims_process& by, bool backwards) {
+    auto order = names;
+    if (backwards) std::ranges::reverse(order);
+    start.arrive_and_wait();
+    for (int round = 0; round < rounds; ++round) {
+      const auto caller = std::to_string(round);
+      std::vector<claim_call> claims, completions;
+      for (const auto& name : order) {
+        claims.emplace_back(claim_request{.who = {"shop", caller, name}, .run = run});
+        completions.emplace_back(claim_completion{{"shop", caller, name}, run, placed});
+      }
+      by.keys->run(claims);
+      for (const auto& ended : by.keys->run(completions))
+        EXPECT_EQ(std::get<claim_ended>(ended), claim_ended::done);
+    }
+  };
+  std::jthread other([&] { work(*two, true); });
+  work(*one, false);
+}
+
 // Proves I4, V1
 TEST_P(claimed_keys, are_had_by_one_of_fifty_at_once) {
   std::vector<std::unique_ptr<claims_process>> processes;
@@ -369,6 +449,54 @@ INSTANTIATE_TEST_SUITE_P(stores, claimed_keys,
                          name_of);
 INSTANTIATE_TEST_SUITE_P(databases, claimed_rows,
                          ::testing::Values(claims_store::sqlite, claims_store::postgres), name_of);
+
+// In PostgreSQL, where one statement serves all of a batch.
+struct claimed_together : claimed_keys {};
+INSTANTIATE_TEST_SUITE_P(servers, claimed_together, ::testing::Values(claims_store::postgres), name_of);
+
+// Proves I4
+TEST_P(claimed_together, are_found_by_their_identities_however_small_the_table_was) {
+  const parameters row{blob{std::string(32, 'i')}, "run", 1, 201, "[]", blob{"body"},
+                       blob{std::string(32, 'h')}};
+  const std::vector<parameters> rows(3, row);
+  const auto plan = [&] {
+    const auto text = "explain " + std::string(queries::once::complete_claims.postgres);
+    auto tx = one->db->begin();
+    tx.execute(queries::once::find_by_identity);
+    const auto lines = tx.execute(statement{{"explain", "", text}, columns_of(rows)});
+    std::string all;
+    for (std::size_t n = 0; n < lines.size(); ++n) all += lines[n][0].text() + "\n";
+    return all;
+  };
+  const auto expect_by_identity = [&](const std::string& when) {
+    const auto shown = plan();
+    EXPECT_NE(shown.find("Index Cond: (identity = ANY"), std::string::npos) << when << ":\n" << shown;
+    EXPECT_EQ(shown.find("Seq Scan"), std::string::npos) << when << ":\n" << shown;
+    EXPECT_EQ(shown.find("Bitmap"), std::string::npos) << when << ":\n" << shown;
+  };
+  expect_by_identity("while nothing is known about it");
+  claim(*one);
+  auto tx = one->db->begin();
+  tx.execute("analyze settle.idempotency_claims");
+  tx.commit();
+  expect_by_identity("while it is known to have one row");
+}
+
+// Proves I4
+TEST_P(claimed_together, are_so_behind_a_pooler_too) {
+  const auto pooled = postgres::open(world->conninfo(), {.prepared_statements = false});
+  const auto keys = open_claims(*pooled);
+  const auto run = pooled->env().ids->next();
+  const std::vector<claim_call> claims = {claim_request{.who = click, .fingerprint = "POST", .run = run},
+                                          claim_request{.who = {"shop", "ann", "k-2"}, .run = run}};
+  for (const auto& got : keys->run(claims))
+    EXPECT_EQ(std::get<claim_result>(got).outcome, claim_outcome::claimed);
+  const std::vector<claim_call> completions = {
+      claim_completion{click, run, placed}, claim_completion{{"shop", "ann", "k-2"}, run, {.status = 204}}};
+  for (const auto& ended : keys->run(completions)) EXPECT_EQ(std::get<claim_ended>(ended), claim_ended::done);
+  EXPECT_EQ(claim(*two, {.who = click, .fingerprint = "POST"}).what, placed);
+  EXPECT_EQ(claim(*two, {.who = {"shop", "ann", "k-2"}}).what, answer{.status = 204});
+}
 
 // In Redis.
 struct claimed_hashes : claimed_keys {};

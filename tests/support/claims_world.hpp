@@ -46,6 +46,8 @@ class claims_world {
   // Whether anything is stored.
   bool is_empty();
   std::vector<std::string> redis_keys();
+  // Of those in PostgreSQL.
+  std::string conninfo() const { return own_->conninfo(); }
 
  private:
   claims_store in_;

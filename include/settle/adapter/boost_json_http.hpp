@@ -33,7 +33,8 @@ class parsed_json {
   parsed_json(response refused) : held_(std::move(refused)) {}
 
   explicit operator bool() const { return held_.index() == 0; }
-  const boost::json::value& operator*() const { return std::get<0>(held_); }
+  const boost::json::value& operator*() const& { return std::get<0>(held_); }
+  boost::json::value&& operator*() && { return std::get<0>(std::move(held_)); }
   const boost::json::value* operator->() const { return &std::get<0>(held_); }
   response refused() const { return std::get<1>(held_); }
 

@@ -1,9 +1,28 @@
 -- The server's clock decides: it is the one that all processes share. $8 would be another one, and is null.
--- name: claim_key
+-- All claims of a batch in one statement, an array per column; they are inserted in the order of the arrays.
+-- name: claim_keys
 insert into settle.idempotency_claims (identity, service, run, epoch, fingerprint, claimed_at, lease_until, expires_at)
-select $1, $2, $3, $4, $5, at, at + $6::bigint, $7
-from coalesce($8::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) at
+select identity, service, run, epoch, fingerprint, at, at + lease, expires_at
+from (select unnest($1::bytea[]) identity, unnest($2::text[]) service, unnest($3::text[]) run, unnest($4::bigint[]) epoch,
+    unnest($5::bytea[]) fingerprint, unnest($6::bigint[]) lease, unnest($7::bigint[]) expires_at,
+    (select coalesce($8::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)) at) one
 on conflict do nothing
+
+-- Before complete_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
+-- it has grown. With these the rows are always found by their identities, and locked in that order: two batches never
+-- wait for each other. For this transaction only.
+-- name: find_by_identity
+select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+  set_config('enable_nestloop', 'off', true)
+
+-- All completions of a batch, likewise. "any" bounds what is read, whichever side the plan begins with; what may be large
+-- is not carried through the join.
+-- name: complete_claims
+update settle.idempotency_claims c
+set status = ($4::bigint[])[n], headers = ($5::text[])[n], body = ($6::bytea[])[n], response_hash = ($7::bytea[])[n],
+  expires_at = ($3::bigint[])[n]
+from (select unnest($1::bytea[]) identity, unnest($2::text[]) run, generate_subscripts($1::bytea[], 1) n) one
+where c.identity = any ($1::bytea[]) and c.identity = one.identity and c.run = one.run and c.status is null
 
 -- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did.
 -- name: complete_claim
