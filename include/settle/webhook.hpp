@@ -176,9 +176,9 @@ struct worker_options {
   duration retry_wait_max = std::chrono::minutes(5);
   std::int64_t attempts_max = 10;
   duration transient_max_age = std::chrono::hours(24);
-  // Something that a handler needs is away (failure_class::outage): its source pauses, and no other; after the
-  // n-th time in a row n² times this, at most outage_wait_max. Then one event is tried. No event is charged,
-  // unless it is the only one of its source that does not get through.
+  // Something that a handler needs is away (failure_class::outage): its source pauses, and no other; after
+  // the n-th time in a row n² times this, at most outage_wait_max. Then one event is tried. No event is
+  // charged, unless it is the only one of its source that does not get through.
   duration outage_wait = std::chrono::seconds(1);
   duration outage_wait_max = std::chrono::seconds(30);
   // An early one is tried again when one of its key was applied, and in any case after park_wait, doubled
