@@ -16,6 +16,7 @@ function(settle_header_component component)
   target_link_libraries(settle_${component} INTERFACE ${ARGN})
 endfunction()
 settle_header_component(boost_json Boost::json)
+settle_header_component(beast Boost::headers)
 settle_header_component(libpqxx PkgConfig::LIBPQXX)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/settle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -30,6 +31,7 @@ endfunction()
 settle_install_component(shared settle_shared)
 settle_install_component(static settle)
 settle_install_component(boost_json settle_boost_json)
+settle_install_component(beast settle_beast)
 settle_install_component(libpqxx settle_libpqxx)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/settle-config.cmake.in

@@ -189,7 +189,17 @@ void app::open_keys() {
   redis_ = redis::open(
       config_.keys_redis,
       {.env = env_, .connect_timeout = config_.http_timeout, .command_timeout = config_.http_timeout});
+  check_redis();
   keys_ = open_claims(*redis_);
+}
+
+// One that forgets is a mistake of the start; one that is away is asked when it is back, by every connection.
+void app::check_redis() try { redis_->run({"PING"}); } catch (const error& e) {
+  if (!e.retryable()) throw startup_error(fmt::format("keys.redis cannot be used: {}", e.what()));
+  env_.log->write(log_level::warning, "redis_away",
+                  {{"redis", redis_->name()},
+                   {"error", e.what()},
+                   {"advice", "not ready until it answers; it is tried again and again"}});
 }
 
 void app::open_broker() {

@@ -37,6 +37,7 @@ class app {
   void open_stores();
   void open_service();
   void open_keys();
+  void check_redis();
   void open_broker();
   void prepare_schema();
   void prepare_once();

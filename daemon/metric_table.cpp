@@ -108,6 +108,8 @@ constexpr std::array table{
         "ignored, stale or failed."},
     metric{"settle_webhook_failures_total", counter, "source",
            "Journaled webhooks whose handler failed, each time; they are tried again or given up."},
+    metric{"settle_webhook_pauses_total", counter, "source",
+           "Times that a source of journaled webhooks was paused because something that it needs was away."},
     metric{"settle_webhooks_total", counter, "source, outcome",
            "Webhooks that were answered here, by outcome; see the webhooks guide."},
 };

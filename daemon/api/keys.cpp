@@ -188,7 +188,10 @@ class asked_together {
       run(store, calls_, numbers_);
     } catch (const error& e) {
       if (e.retryable()) throw;
-      run_one_by_one(store);
+      if (e.code() == errc::invalid_argument)
+        refuse_all(store, e);
+      else
+        run_one_by_one(store);
     }
     std::vector<http::response> all;
     for (auto& one : answers_) all.push_back(std::move(*one));
@@ -221,6 +224,15 @@ class asked_together {
     const auto found = store.run(calls);
     for (std::size_t i = 0; i < found.size(); ++i)
       answers_[numbers[i]] = told(operation_of(*asked_[numbers[i]]), found[i]);
+  }
+
+  // The calls are in order, so what does not fit is how the store is set up: it may forget, say.
+  void refuse_all(claims& store, const error& why) {
+    store.env().log->write(log_level::error, "keys_refused", {{"error", why.what()}});
+    auto answer = http::problem(503, "keys_store_unfit",
+                                fmt::format("keys are not served until this is mended: {}", why.what()));
+    answer.headers.set("Retry-After", "1");
+    for (const auto n : numbers_) answers_[n] = answer;
   }
 
   // One that cannot be served, because its record is damaged, must not stand in the way of others.

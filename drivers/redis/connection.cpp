@@ -82,14 +82,14 @@ void redis_connection::check_settings() {
   if (policy != "noeviction")
     throw error(
         errc::invalid_argument,
-        fmt::format("{} has maxmemory-policy {}, so it may forget keys at any time; set it to noeviction, or "
-                    "say accept_forgetful_server",
+        fmt::format("{} has maxmemory-policy {}, so it may forget keys at any time; set it to noeviction (a "
+                    "program may say accept_forgetful_server instead)",
                     to_.name(), policy));
   const std::string_view persistence[] = {"INFO", "persistence"};
   if (info_field(run(persistence).text, "aof_enabled") != "1")
     throw error(errc::invalid_argument,
-                fmt::format("{} has appendonly no, so a restart forgets; set it to yes, or say "
-                            "accept_forgetful_server",
+                fmt::format("{} has appendonly no, so a restart forgets; set it to yes (a program may say "
+                            "accept_forgetful_server instead)",
                             to_.name()));
 }
 

@@ -51,7 +51,7 @@ enum class dedup_key {
 // What becomes of a key when one of its messages is given up.
 enum class on_exhausted {
   continue_key,  // later ones go on; a replay comes out of order and says so (extension settleoutoforder)
-  block_key,     // later ones wait until the dead letter is replayed or discarded
+  block_key,     // later ones wait until a replay of the dead letter was applied
 };
 
 enum class handler_effects {

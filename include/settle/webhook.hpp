@@ -170,11 +170,17 @@ struct worker_options {
   std::size_t batch_max = 64;
   // A failed event (settle/failure.hpp) is tried again after n² times retry_wait, at most retry_wait_max. It
   // is FAILED, logged and counted, at once if it will never work, after attempts_max if nobody knows, and
-  // after transient_max_age if it should have passed. Others of its key do not wait for it.
+  // after transient_max_age if it should have passed. Others of its key do not wait for it. One whose handler
+  // has ended its process three or four times is FAILED as well.
   duration retry_wait = std::chrono::seconds(1);
   duration retry_wait_max = std::chrono::minutes(5);
   std::int64_t attempts_max = 10;
   duration transient_max_age = std::chrono::hours(24);
+  // Something that a handler needs is away (failure_class::outage): its source pauses, and no other; after
+  // the n-th time in a row n² times this, at most outage_wait_max. Then one event is tried. No event is
+  // charged, unless it is the only one of its source that does not get through.
+  duration outage_wait = std::chrono::seconds(1);
+  duration outage_wait_max = std::chrono::seconds(30);
   // An early one is tried again when one of its key was applied, and in any case after park_wait, doubled
   // each time up to park_wait_max; after park_max_age it is FAILED.
   duration park_wait = std::chrono::seconds(1);
@@ -194,6 +200,7 @@ struct worker_counts {
   std::int64_t ignored = 0;  // by their handler, or for want of one
   std::int64_t stale = 0;
   std::int64_t failures = 0;  // attempts
+  std::int64_t pauses = 0;    // outages of a source
   std::int64_t given_up = 0;  // events that are FAILED
   std::int64_t expired = 0;   // removed from the journal
 };

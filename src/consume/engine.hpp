@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/log_limit.hpp"
+#include "base/outage.hpp"
 #include "base/pause.hpp"
 #include "consume/charge.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
-#include "consume/outage.hpp"
 #include "consume/parking.hpp"
 #include "consume/retention.hpp"
 #include "settle/consume.hpp"
@@ -179,7 +179,7 @@ class consumer::engine {
   consume::fence_keeper fences_;
   consume::retention retention_;
   consume::parking parking_;
-  consume::outage outage_;
+  outage outage_;
   consume::handler_watch watch_;
   class : public wakeup {
    public:

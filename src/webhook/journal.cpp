@@ -32,6 +32,8 @@ taken read_taken(result& rows, std::size_t row) {
   one.newest_only = cells[10].integer() != 0;
   one.parks = cells[11].integer();
   one.waits_since = cells[12].time();
+  one.passing = cells[13].integer();
+  one.starts = cells[14].integer();
   one.what.body = rows.take(row, 8).take_bytes();
   return one;
 }
@@ -46,6 +48,25 @@ std::optional<taken> take_due(transaction& tx, std::string_view source, timestam
   auto rows = tx.execute(queries::webhook::take_due, {source, now});
   if (rows.empty()) return std::nullopt;
   return read_taken(rows, 0);
+}
+
+bool mark_start(database& db, const taken& one, timestamp until) {
+  auto tx = db.begin();
+  const auto marked = tx.execute(queries::webhook::mark_start, {one.row, one.starts, until}).affected();
+  tx.commit("webhook.start");
+  return marked > 0;
+}
+
+std::optional<taken> take_marked(transaction& tx, const taken& one, timestamp now) {
+  auto rows = tx.execute(queries::webhook::take_marked, {one.row, now});
+  if (rows.empty()) return std::nullopt;
+  return read_taken(rows, 0);
+}
+
+void unmark_start(database& db, const taken& one) {
+  auto tx = db.begin();
+  tx.execute(queries::webhook::unmark_start, {one.row, tx.env().now()});
+  tx.commit("webhook.unstart");
 }
 
 void set_outcome(transaction& tx, std::int64_t row, std::string_view status, std::optional<timestamp> next,
@@ -63,8 +84,8 @@ std::optional<journal_entry> find(database& db, std::string_view source, std::st
   auto rows = tx.execute(queries::webhook::find_event, {source, event_id});
   if (rows.empty()) return std::nullopt;
   journal_entry found;
-  found.status = rows[0][13].text();
-  found.last_error = rows[0][14].text();
+  found.status = rows[0][15].text();
+  found.last_error = rows[0][16].text();
   found.what = hooks::read_taken(rows, 0).what;
   found.attempts = found.what.attempts;
   return found;

@@ -21,6 +21,8 @@ struct taken {
   bool newest_only = false;
   std::int64_t parks = 0;
   timestamp waits_since{};
+  std::int64_t passing = 0;  // of its attempts, those that were expected to pass
+  std::int64_t starts = 0;   // see mark_start
 };
 taken read_taken(result& rows, std::size_t row);
 
@@ -29,6 +31,14 @@ statement insert_statement(const received& what, bool newest_only, std::string_v
 
 // The next due one of a source, if there is one.
 std::optional<taken> take_due(transaction& tx, std::string_view source, timestamp now);
+
+// A mark with a commit of its own before the handler runs; whatever is written about the event afterwards
+// removes it. One that stays has been left by a process that ended, or could not write. Others leave the
+// event alone until then; after that they may mark it too, and the transaction of whoever was first takes
+// nothing.
+bool mark_start(database& db, const taken& one, timestamp until);
+std::optional<taken> take_marked(transaction& tx, const taken& one, timestamp now);
+void unmark_start(database& db, const taken& one);  // by a process that stops as it should
 
 // What becomes of one that was taken and not applied. `next` is for those that wait.
 void set_outcome(transaction& tx, std::int64_t row, std::string_view status, std::optional<timestamp> next,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "base/json.hpp"
 #include "base/log_limit.hpp"
@@ -13,6 +14,7 @@
 #include "settle/metrics.hpp"
 #include "webhook/applying.hpp"
 #include "webhook/charge.hpp"
+#include "webhook/source_state.hpp"
 
 namespace settle::inline v0::webhook {
 namespace {
@@ -21,6 +23,10 @@ constexpr duration upkeep_every = std::chrono::minutes(1);
 constexpr std::int64_t expire_slice = 1000;
 constexpr std::int64_t failure_lines_per_second = 10;
 constexpr std::size_t error_bytes_max = 2000;
+constexpr std::size_t own_marks_max = 10'000;
+constexpr std::string_view crashed_process = "its handler has ended the process each of the last times";
+
+std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
 void check(const worker_options& options) {
   const auto refuse = [](const char* why) { throw error(errc::invalid_argument, why); };
@@ -28,7 +34,7 @@ void check(const worker_options& options) {
     refuse("webhook::worker_options.batch_max must be 1 to 10,000");
   if (options.attempts_max < 1) refuse("webhook::worker_options.attempts_max must be positive");
   for (const auto one : {options.retry_wait, options.retry_wait_max, options.park_wait, options.park_wait_max,
-                         options.idle_poll})
+                         options.outage_wait, options.outage_wait_max, options.idle_poll})
     if (one <= duration::zero()) refuse("webhook::worker_options: waits and idle_poll must be positive");
   if (options.keep < duration::zero()) refuse("webhook::worker_options.keep must not be negative");
 }
@@ -45,20 +51,14 @@ class worker::engine {
   void add(std::string_view source, std::string_view type, handler with) {
     if (source.empty()) throw error(errc::invalid_name, "a handler of webhooks needs the name of a source");
     if (!with) throw error(errc::invalid_argument, "the handler of webhooks is empty");
-    handlers_[std::string(source)][std::string(type)] = std::move(with);
+    const auto [at, unused] =
+        sources_.try_emplace(std::string(source), options_.outage_wait, options_.outage_wait_max);
+    at->second.add(type, std::move(with));
   }
 
   bool run_once(const std::stop_token& cancel) {
     bool did = false;
-    for (const auto& source : due_sources()) {
-      // Each source gets its share, so that a flood of one does not hold up the others.
-      for (std::size_t n = 0; n < std::max<std::size_t>(options_.batch_max / handlers_.size(), 1); ++n) {
-        const auto how = try_one(source, handlers_.find(source)->second, cancel);
-        if (how == ended::outage) return false;
-        if (how == ended::nothing_due) break;
-        did = true;
-      }
-    }
+    for (const auto& name : due_sources()) did = work_on(name, cancel) || did;
     return upkeep() || did;
   }
 
@@ -69,48 +69,110 @@ class worker::engine {
 
   database& db() const { return db_; }
   wakeup& arrivals() { return *arrivals_; }
-  duration idle_wait() const { return options_.idle_poll; }
+  // An outage is tried in its time, also by one that otherwise looks seldom.
+  duration idle_wait() const {
+    auto wait = options_.idle_poll;
+    for (const auto& [unused, source] : sources_)
+      if (source.away().lasts()) wait = std::min(wait, source.away().until() - env().now());
+    return std::max<duration>(wait, std::chrono::milliseconds(1));
+  }
 
  private:
-  using by_type = std::map<std::string, handler, std::less<>>;
   enum class ended { nothing_due, one, outage };
 
   // Whoever has nothing to do must not take the write lock of a file to find that out.
   std::vector<std::string> due_sources() {
     json_array all;
-    for (const auto& [source, unused] : handlers_) all.add(source);
-    const auto rows = db_.read().execute(queries::webhook::due_sources, {all.text(), env().now()});
+    bool any = false;
+    for (const auto& [name, source] : sources_) {
+      if (!source.away().may_try(env().now())) continue;
+      all.add(name);
+      any = true;
+    }
     std::vector<std::string> due;
+    if (!any) return due;
+    const auto rows = db_.read().execute(queries::webhook::due_sources, {all.text(), env().now()});
     for (std::size_t i = 0; i < rows.size(); ++i) due.push_back(rows[i][0].text());
     return due;
   }
 
-  static const handler* handler_of(const by_type& all, const received& what) {
-    auto found = all.find(what.type);
-    if (found == all.end()) found = all.find("");
-    return found == all.end() ? nullptr : &found->second;
+  // Each source gets its share, so that a flood of one does not hold up the others; an outage is its own.
+  bool work_on(const std::string& name, const std::stop_token& cancel) {
+    auto& source = sources_.find(name)->second;
+    bool did = false;
+    for (std::size_t n = 0; n < std::max<std::size_t>(options_.batch_max / sources_.size(), 1); ++n) {
+      const auto how = try_one(name, source, cancel);
+      if (how != ended::one) break;
+      did = true;
+    }
+    return did;
   }
 
-  ended try_one(std::string_view source, const by_type& handlers, const std::stop_token& cancel) {
+  ended try_one(std::string_view name, hooks::source_state& source, const std::stop_token& cancel) {
     std::optional<hooks::taken> one;
-    try {
+    {
       auto tx = db_.begin(cancel);
-      one = hooks::take_due(tx, source, env().now());
+      one = hooks::take_due(tx, name, env().now());
       if (!one) return ended::nothing_due;
-      const auto* with = handler_of(handlers, one->what);
-      const auto done = with != nullptr ? hooks::apply_taken(tx, *one, *with, park_rule()) : ignore(tx, *one);
-      tx.commit("webhook.work");
-      note(done, *one);
+      const bool marked = own_marks_.contains(one->row);
+      if (marked || !source.is_doubted(*one)) return attempt(std::move(tx), *one, source);
+    }
+    if (one->starts >= hooks::crashes_max) return give_up_crashed(*one);
+    return try_marked(*one, source, cancel);
+  }
+
+  ended try_marked(const hooks::taken& doubted, hooks::source_state& source, const std::stop_token& cancel) {
+    tell_suspected(doubted);
+    source.marked();
+    if (own_marks_.size() >= own_marks_max) own_marks_.clear();
+    own_marks_.insert(doubted.row);
+    const auto wait = quadratic_wait(doubted.starts + 1, hooks::mark_wait, hooks::mark_wait_max);
+    std::optional<hooks::taken> one;
+    if (hooks::mark_start(db_, doubted, env().now() + wait)) {
+      auto tx = db_.begin(cancel);
+      one = hooks::take_marked(tx, doubted, env().now());
+      if (one) return attempt(std::move(tx), *one, source);
+    }
+    own_marks_.erase(doubted.row);  // somebody else was faster
+    return ended::one;
+  }
+
+  ended attempt(owned_transaction tx, const hooks::taken& one, hooks::source_state& source) {
+    try {
+      const auto done = run(std::move(tx), one, source);
+      own_marks_.erase(one.row);
+      if (done == outcome::applied) tell_resumed(one, source.got_through(one.row, env().now()));
+      note(done, one);
       return ended::one;
     } catch (const error& e) {
-      if (!one || e.code() == errc::cancelled) throw;
-      return charge(*one, class_of(e), e.what());
+      if (e.code() != errc::cancelled) return failed(one, source, class_of(e), e.what());
+      unmark(one);
+      throw;
     } catch (const std::exception& e) {
-      if (!one) throw;
-      return charge(*one, class_of(e), e.what());
+      return failed(one, source, class_of(e), e.what());
     } catch (...) {
-      if (!one) throw;
-      return charge(*one, failure_class::poison, "the handler threw something that is no std::exception");
+      return failed(one, source, failure_class::poison,
+                    "the handler threw something that is no std::exception");
+    }
+  }
+
+  // Over when it returns or throws: what follows needs the connection.
+  outcome run(owned_transaction in, const hooks::taken& one, const hooks::source_state& source) {
+    auto tx = std::move(in);
+    const auto* with = source.handler_of(one.what);
+    const auto done = with != nullptr ? hooks::apply_taken(tx, one, *with, park_rule()) : ignore(tx, one);
+    tx.commit("webhook.work");
+    return done;
+  }
+
+  // A stop is no crash.
+  void unmark(const hooks::taken& one) noexcept {
+    if (own_marks_.erase(one.row) == 0) return;
+    try {
+      hooks::unmark_start(db_, one);
+    } catch (const std::exception& e) {
+      env().log->write(log_level::warning, "webhook_mark_stays",
+                       {{"source", one.what.source}, {"event_id", one.what.id}, {"error", e.what()}});
     }
   }
 
@@ -123,18 +185,62 @@ class worker::engine {
     return {options_.park_wait, options_.park_wait_max, options_.park_max_age};
   }
 
+  ended failed(const hooks::taken& one, hooks::source_state& source, failure_class why,
+               const std::string& what) {
+    if (why == failure_class::outage && !source.is_alone_with_it(one.row)) return pause(one, source, what);
+    const auto judged =
+        hooks::judge(options_, why, {one.what.attempts + 1, one.passing}, one.waits_since, env().now());
+    if (charge(one, {1, hooks::is_passing(why) ? 1 : 0}, judged, what)) note_failure(one, judged, why, what);
+    return ended::one;
+  }
+
+  // Nobody's fault: the event is not charged, and the source waits.
+  ended pause(const hooks::taken& one, hooks::source_state& source, const std::string& what) {
+    const bool begins = !source.away().lasts();
+    source.meets_outage(one.row, env().now());
+    const auto wait = source.away().until() - env().now();
+    if (begins) tell_paused(one, wait, what);
+    charge(one, {0, 0}, {false, wait}, what);
+    return ended::outage;
+  }
+
+  void tell_paused(const hooks::taken& one, duration wait, const std::string& what) {
+    count(&worker_counts::pauses);
+    env().counters->add("settle_webhook_pauses_total", {{"source", one.what.source}});
+    env().log->write(log_level::error, "webhook_source_paused",
+                     {{"source", one.what.source},
+                      {"event_id", one.what.id},
+                      {"retry_in_ms", milliseconds(wait)},
+                      {"error", one_line(what, error_bytes_max)}});
+  }
+
+  void tell_resumed(const hooks::taken& one, std::optional<duration> after) {
+    if (!after) return;
+    env().log->write(log_level::warning, "webhook_source_resumed",
+                     {{"source", one.what.source}, {"paused_ms", milliseconds(*after)}});
+  }
+
+  ended give_up_crashed(const hooks::taken& one) {
+    const std::string what(crashed_process);
+    if (charge(one, {0, 0}, {true, {}}, what)) note_failure(one, {true, {}}, failure_class::poison, what);
+    return ended::one;
+  }
+
+  struct charged {
+    int attempts;
+    int passing;
+  };
   // The row says whether it did commit after all: then nothing is charged.
-  ended charge(const hooks::taken& one, failure_class why, const std::string& what) {
-    const auto judged = hooks::judge(options_, why, one.what.attempts + 1, one.waits_since, env().now());
-    const auto next = env().now() + judged.wait;
+  bool charge(const hooks::taken& one, charged by, const hooks::judgement& judged, const std::string& what) {
     auto tx = db_.begin();
-    const auto charged = tx.execute(queries::webhook::charge_event,
-                                    {one.row, one.what.attempts, judged.charged ? 1 : 0, !judged.give_up,
-                                     next, storable_text(what, error_bytes_max)})
-                             .affected();
+    const auto written =
+        tx.execute(queries::webhook::charge_event,
+                   {one.row, one.what.attempts, by.attempts, !judged.give_up, env().now() + judged.wait,
+                    storable_text(what, error_bytes_max), by.passing})
+            .affected();
     tx.commit("webhook.charge");
-    if (charged > 0) note_failure(one, judged, why, what);
-    return why == failure_class::outage ? ended::outage : ended::one;
+    own_marks_.erase(one.row);
+    return written > 0;
   }
 
   void note(outcome done, const hooks::taken& one) {
@@ -170,6 +276,16 @@ class worker::engine {
     }
   }
 
+  // Whoever ran it last has not come back.
+  void tell_suspected(const hooks::taken& one) {
+    if (one.starts == 0 || !lines_.ask(env().now())) return;
+    env().log->write(log_level::warning, "webhook_suspected",
+                     {{"source", one.what.source},
+                      {"event_id", one.what.id},
+                      {"type", one.what.type},
+                      {"starts", std::to_string(one.starts)}});
+  }
+
   void tell_given_up(const hooks::taken& one, const std::string& what) {
     env().log->write(log_level::error, "webhook_given_up",
                      {{"source", one.what.source},
@@ -182,10 +298,10 @@ class worker::engine {
   bool upkeep() {
     const auto now = env().now();
     if (now < next_upkeep_ && next_upkeep_ - now <= upkeep_every) return false;
-    const auto latest = now + 2 * std::max(options_.retry_wait_max, options_.park_wait_max);
+    const auto latest = now + 2 * std::max({options_.retry_wait_max, options_.park_wait_max,
+                                            options_.outage_wait_max, hooks::mark_wait_max});
     auto tx = db_.begin();
-    for (const auto& [source, unused] : handlers_)
-      tx.post(queries::webhook::pull_waiting, {source, now, latest});
+    for (const auto& [name, unused] : sources_) tx.post(queries::webhook::pull_waiting, {name, now, latest});
     tx.commit("webhook.pull");
     const bool removes = options_.keep > duration::zero();
     const auto gone = removes ? expire(db_, options_.keep, expire_slice) : 0;
@@ -205,7 +321,9 @@ class worker::engine {
   database& db_;
   worker_options options_;
   std::unique_ptr<wakeup> arrivals_;
-  std::map<std::string, by_type> handlers_;  // by source
+  std::map<std::string, hooks::source_state> sources_;  // by name
+  // Rows that this process has marked and not written about yet: it lives, so they are no crash.
+  std::set<std::int64_t> own_marks_;
   timestamp next_upkeep_;
   log_limit lines_{failure_lines_per_second};
   mutable std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <thread>
 
+#include "settle/redis.hpp"
 #include "support/daemon_process.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/temp_dir.hpp"
@@ -114,6 +115,38 @@ std::string name_of(const ::testing::TestParamInfo<keys_in>& of) {
 INSTANTIATE_TEST_SUITE_P(stores, daemon_keys,
                          ::testing::Values(keys_in::sqlite, keys_in::postgres, keys_in::redis), name_of);
 
+// A PostgreSQL that can be stopped.
+struct daemon_keys_in_postgres : daemon_keys {};
+INSTANTIATE_TEST_SUITE_P(servers, daemon_keys_in_postgres, ::testing::Values(keys_in::postgres), name_of);
+
+// Proves I2, I4
+TEST_P(daemon_keys_in_postgres, are_refused_while_it_is_away_and_had_when_it_is_back) {
+  const test::private_server server;
+  own.reset();  // of the server that everybody shares
+  const auto running = start({"--database", server.conninfo()});
+  const auto mine = ask(*running, "claim", {}).second;
+  ASSERT_EQ(mine.at("outcome"), "claimed");
+  const json::object completion{{"token", mine.at("token")}, {"answer", json::object{{"status", 201}}}};
+  server.command("stop postgres");
+  for (int i = 0; i < 3; ++i) {
+    const auto [status, said] = ask(*running, "claim", {});
+    EXPECT_EQ(status, 503) << json::serialize(said);
+    EXPECT_EQ(said.at("code"), "store_unavailable");
+    EXPECT_EQ(ask(*running, "complete", completion).first, 503);
+  }
+  const auto refused =
+      test::post(running->port(), "/v1/keys/claim", "Content-Type: application/json\r\n",
+                 json::serialize(json::object{{"service", service}, {"caller", "bob"}, {"key", "fresh"}}));
+  EXPECT_EQ(refused.status, 503) << "nor is one had that nobody has claimed";
+  EXPECT_NE(refused.head.find("Retry-After"), std::string::npos) << refused.head;
+  EXPECT_EQ(test::get(running->port(), "/readyz").status, 503);
+  server.command("start postgres");
+  EXPECT_TRUE(eventually([&] { return ask(*running, "claim", {}).first == 409; })) << "it has not forgotten";
+  EXPECT_EQ(ask(*running, "complete", completion).first, 200) << running->log();
+  EXPECT_EQ(ask(*running, "claim", {}).second.at("outcome"), "completed");
+  EXPECT_TRUE(eventually([&] { return test::get(running->port(), "/readyz").status == 200; }));
+}
+
 // A Redis that can be stopped.
 struct daemon_keys_in_redis : daemon_keys {};
 INSTANTIATE_TEST_SUITE_P(servers, daemon_keys_in_redis, ::testing::Values(keys_in::redis), name_of);
@@ -129,6 +162,40 @@ TEST_P(daemon_keys_in_redis, are_refused_while_it_is_away_and_had_when_it_is_bac
   server.command("start redis");
   EXPECT_TRUE(eventually([&] { return ask(*running, "claim", {}).first == 409; })) << "it has not forgotten";
   EXPECT_TRUE(eventually([&] { return test::get(running->port(), "/readyz").status == 200; }));
+}
+
+// Proves I2
+TEST_P(daemon_keys_in_redis, are_not_served_by_one_that_may_forget) {
+  const test::private_server server("redis");
+  const auto by_hand = redis::open(server.redis_url(), {.accept_forgetful_server = true});
+  const auto set = [&](std::string_view what, std::string_view to) {
+    by_hand->run({"CONFIG", "SET", what, to});
+  };
+  for (const auto& [setting, wrong, right] :
+       {std::tuple("maxmemory-policy", "allkeys-lru", "noeviction"), std::tuple("appendonly", "no", "yes")}) {
+    set(setting, wrong);
+    program refused(
+        SETTLED,
+        {"--listen", "127.0.0.1:0", "--data", dir.file("refused"), "--keys-redis", server.redis_url()},
+        dir.file("refused.log"), test::surroundings{});
+    const auto done = refused.end();
+    EXPECT_EQ(done.code, 2) << done.err;
+    EXPECT_NE(done.err.find("keys.redis cannot be used"), std::string::npos) << done.err;
+    EXPECT_NE(done.err.find(setting), std::string::npos) << done.err;
+    set(setting, right);
+  }
+  const auto running = start({"--keys-redis", server.redis_url()});
+  ASSERT_EQ(ask(*running, "claim", {}).second.at("outcome"), "claimed");
+  set("maxmemory-policy", "allkeys-lru");  // while it runs, and everybody has to connect anew
+  by_hand->run({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  EXPECT_TRUE(eventually([&] {
+    const auto [status, said] = ask(*running, "claim", {});
+    return status == 503 && said.at("code") == "keys_store_unfit" &&
+           said.at("detail").as_string().find("maxmemory-policy") != json::string::npos;
+  })) << running->log();
+  EXPECT_EQ(test::get(running->port(), "/readyz").status, 503);
+  set("maxmemory-policy", "noeviction");
+  EXPECT_TRUE(eventually([&] { return ask(*running, "claim", {}).first == 409; })) << running->log();
 }
 
 // Proves I2

@@ -86,8 +86,9 @@ struct webhook_crashes : test::webhook_world {
 TEST_P(webhook_crashes, journaled_events_have_one_effect_at_every_fault_point) {
   send = [&](database& in, const std::string& body) { return deliver(inbox, in, body); };
   const auto explored = explore();
-  for (const auto* point : {"webhook.receive.before", "webhook.receive.after", "webhook.handler.before",
-                            "webhook.handler.after", "webhook.work.before", "webhook.work.after"})
+  for (const auto* point :
+       {"webhook.receive.before", "webhook.receive.after", "webhook.handler.before", "webhook.handler.after",
+        "webhook.work.before", "webhook.work.after", "webhook.start.before", "webhook.start.after"})
     EXPECT_GE(std::ranges::count(explored.points, point), 3) << point;
 }
 

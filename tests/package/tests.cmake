@@ -36,6 +36,9 @@ set_tests_properties(package.install PROPERTIES FIXTURES_SETUP installed)
 add_test(NAME package.use_shared COMMAND ${here}/build_with_cmake ${prefix} ${work}/shared ${compiler})
 add_test(NAME package.use_static
   COMMAND ${here}/build_with_cmake ${prefix} ${work}/static ${compiler} -DUSE_STATIC=ON)
+add_test(NAME package.use_beast
+  COMMAND sh -c "\"$0\" \"$@\" && \"$2/build/beast_once\"" ${here}/build_with_cmake ${prefix} ${work}/beast ${compiler}
+          -DEXTRA_COMPONENT=beast)
 add_test(NAME package.use_pkg_config
   COMMAND ${here}/build_with_pkg_config ${prefix} ${work}/pkg_config
           ${launcher} ${CMAKE_CXX_COMPILER})
@@ -44,5 +47,5 @@ add_test(NAME package.unknown_component_is_named
 set_tests_properties(package.unknown_component_is_named PROPERTIES
   PASS_REGULAR_EXPRESSION "settle has no component 'carrier_pigeon'")
 set_tests_properties(
-  package.use_shared package.use_static package.use_pkg_config package.unknown_component_is_named
+  package.use_shared package.use_static package.use_beast package.use_pkg_config package.unknown_component_is_named
   PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)

@@ -25,17 +25,35 @@ update settle.webhook_events set status = 'APPLIED', finished_at = $2, next_at =
 where id = (select id from settle.webhook_events where source = $1 and next_at <= $2 order by next_at, id limit 1
             for update skip locked)
 returning id, source, event_id, event_type, event_key, provider_at, received_at, headers, body, attempts,
-          newest_only, parks, waits_since
+          newest_only, parks, waits_since, passing, starts
+
+-- The one that was marked, likewise. It waits for whoever else is looking at it.
+-- name: take_marked
+update settle.webhook_events set status = 'APPLIED', finished_at = $2, next_at = null
+where id = $1 and starts > 0 and next_at is not null
+returning id, source, event_id, event_type, event_key, provider_at, received_at, headers, body, attempts,
+          newest_only, parks, waits_since, passing, starts
+
+-- Before its handler runs, in a transaction of its own: if the process ends over it, this stays. Others leave it alone
+-- until $3, so that no two mark it at once.
+-- name: mark_start
+update settle.webhook_events set starts = starts + 1, next_at = $3 where id = $1 and starts = $2 and next_at is not null
+
+-- The process has not ended after all.
+-- name: unmark_start
+update settle.webhook_events set starts = starts - 1, next_at = $2 where id = $1 and starts > 0 and next_at is not null
 
 -- In the transaction that took it: it is not applied after all.
 -- name: set_outcome
-update settle.webhook_events set status = $2, next_at = $3, finished_at = $4, parks = parks + $5, last_error = $6
+update settle.webhook_events set status = $2, next_at = $3, finished_at = $4, parks = parks + $5, last_error = $6,
+  starts = 0
 where id = $1
 
 -- In a transaction after that one was rolled back. Somebody else may have been faster.
 -- name: charge_event
 update settle.webhook_events set status = case when $4::boolean then status else 'FAILED' end,
-  attempts = attempts + $3, next_at = case when $4 then $5::bigint end, last_error = $6
+  attempts = attempts + $3, passing = passing + $7, starts = 0, next_at = case when $4 then $5::bigint end,
+  last_error = $6
 where id = $1 and attempts = $2 and next_at is not null
 
 -- Waits for whoever else applies one of this key.
@@ -61,12 +79,12 @@ update settle.webhook_events set next_at = $2 where source = $1 and next_at > $3
 
 -- name: find_event
 select id, source, event_id, event_type, event_key, provider_at, received_at, headers, body, attempts, newest_only,
-       parks, waits_since, status, last_error
+       parks, waits_since, passing, starts, status, last_error
 from settle.webhook_events where source = $1 and event_id = $2
 
 -- name: retry_event
-update settle.webhook_events set status = 'RECEIVED', attempts = 0, parks = 0, waits_since = $3, next_at = $3,
-  finished_at = null
+update settle.webhook_events set status = 'RECEIVED', attempts = 0, parks = 0, passing = 0, starts = 0, waits_since = $3,
+  next_at = $3, finished_at = null
 where source = $1 and event_id = $2 and status in ('FAILED', 'TOO_LATE')
 
 -- name: find_finished

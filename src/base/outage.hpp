@@ -1,5 +1,5 @@
-// Something that every message needs is away: the consumer waits, tries one message now and then, and goes on
-// by itself. Pure.
+// Something that many messages need is away: who works on them waits, tries one now and then, and goes on by
+// itself. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "base/retry.hpp"
 #include "settle/environment.hpp"
 
-namespace settle::consume {
+namespace settle::inline v0 {
 
 class outage {
  public:
@@ -39,4 +39,4 @@ class outage {
   timestamp until_{};
 };
 
-}  // namespace settle::consume
+}  // namespace settle::inline v0
