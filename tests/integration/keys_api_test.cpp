@@ -94,6 +94,10 @@ TEST_F(keys_api, lets_a_caller_name_its_claim_and_repeat_it) {
   const auto named = with({{"token", "018f4e4e-0000-7000-8000-000000000001"}});
   EXPECT_EQ(ask("claim", named).at("outcome"), "claimed");
   EXPECT_EQ(ask("claim", named).at("outcome"), "claimed");
+  time.advance(std::chrono::seconds(31));
+  const auto asking = with({{"token", "018f4e4e-0000-7000-8000-000000000002"}, {"on_unknown", "ask"}});
+  EXPECT_EQ(ask("claim", asking).at("outcome"), "ask");
+  EXPECT_EQ(ask("claim", asking).at("outcome"), "ask") << "the first one may have acted, however often we ask";
 }
 
 TEST_F(keys_api, says_what_is_wrong_with_a_request) {
