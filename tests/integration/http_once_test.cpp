@@ -1,17 +1,20 @@
-// Routes that take an Idempotency-Key, on SQLite, over real connections and without.
+// Routes that take an Idempotency-Key, on both databases, over real connections and without.
 #include "settle/http_once.hpp"
 
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <optional>
 #include <thread>
 
 #include "settle/error.hpp"
 #include "settle/http_server.hpp"
+#include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
 #include "support/expect_error.hpp"
+#include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
 #include "support/raw_http.hpp"
 #include "support/temp_dir.hpp"
@@ -19,13 +22,25 @@
 namespace settle {
 namespace {
 
-struct http_once : ::testing::Test {
+struct http_once : ::testing::TestWithParam<dialect> {
   void SetUp() override {
-    db = sqlite::open(dir.file("shop.db"), {.env = env});
+    if (on_postgres()) {
+      if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
+      own.emplace();
+    }
+    db = open();
     migrate(*db);
     auto tx = db->begin();
-    tx.execute("create table orders (id integer primary key, what text not null)");
+    const std::string id = on_postgres() ? "bigserial" : "integer primary key";
+    tx.execute("create table orders (id " + id + ", what text not null)");
     tx.commit();
+  }
+
+  static bool on_postgres() { return GetParam() == dialect::postgres; }
+
+  std::unique_ptr<database> open() {
+    if (on_postgres()) return postgres::open(own->conninfo(), {.env = env});
+    return sqlite::open(dir.file("shop.db"), {.env = env});
   }
 
   http::idempotency policy() const {
@@ -74,6 +89,7 @@ struct http_once : ::testing::Test {
 
   std::int64_t orders() { return db->read().execute("select count(*) from orders")[0][0].integer(); }
 
+  std::optional<test::scratch_database> own;
   test::temp_dir dir;
   test::quiet_log log;
   environment env{.log = &log};
@@ -82,7 +98,7 @@ struct http_once : ::testing::Test {
 };
 
 // Proves I1, I6
-TEST_F(http_once, a_request_that_comes_again_is_answered_from_its_record) {
+TEST_P(http_once, a_request_that_comes_again_is_answered_from_its_record) {
   const auto first = ask(order("book", "\"k-1\""));
   EXPECT_EQ(first.status, 201);
   EXPECT_EQ(first.headers.find("Idempotent-Replayed"), "false");
@@ -99,7 +115,7 @@ TEST_F(http_once, a_request_that_comes_again_is_answered_from_its_record) {
 }
 
 // Proves I3
-TEST_F(http_once, one_callers_key_never_answers_another) {
+TEST_P(http_once, one_callers_key_never_answers_another) {
   const auto ann = ask(order("book", "k-1", "ann"));
   const auto bob = ask(order("book", "k-1", "bob"));
   EXPECT_EQ(bob.headers.find("Idempotent-Replayed"), "false");
@@ -109,7 +125,7 @@ TEST_F(http_once, one_callers_key_never_answers_another) {
 }
 
 // Proves I1
-TEST_F(http_once, a_key_that_is_missing_or_none_is_refused_before_anything_runs) {
+TEST_P(http_once, a_key_that_is_missing_or_none_is_refused_before_anything_runs) {
   for (const auto& key : {"", "\"open", "a,b"}) {
     const auto refused = ask(order("book", key));
     EXPECT_EQ(refused.status, 400) << key;
@@ -124,7 +140,7 @@ TEST_F(http_once, a_key_that_is_missing_or_none_is_refused_before_anything_runs)
 }
 
 // Proves I1, I6
-TEST_F(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
+TEST_P(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
   std::latch begun(1), answered(1);
   inside = [&](transaction&) {
     begun.count_down();
@@ -143,7 +159,7 @@ TEST_F(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
 }
 
 // Proves I1
-TEST_F(http_once, the_status_says_what_is_recorded) {
+TEST_P(http_once, the_status_says_what_is_recorded) {
   EXPECT_EQ(ask(order("sold out", "k-1")).status, 409);
   EXPECT_EQ(ask(order("sold out", "k-1")).headers.find("Idempotent-Replayed"), "true");
   EXPECT_EQ(ask(order("broken", "k-2")).headers.find("Idempotent-Replayed"), "false");
@@ -154,25 +170,25 @@ TEST_F(http_once, the_status_says_what_is_recorded) {
 }
 
 // Proves I4
-TEST_F(http_once, a_store_that_is_down_is_503_and_nothing_runs) {
+TEST_P(http_once, a_store_that_is_down_is_503_and_nothing_runs) {
   struct away final : fault_points {
     void reached(std::string_view point) override {
       if (point == "once.commit.before") throw error(errc::store_unavailable, "the disk is away");
     }
   } faults;
   env.faults = &faults;
-  db = sqlite::open(dir.file("shop.db"), {.env = env});
+  db = open();
   const auto refused = ask(order("book", "k-1"));
   EXPECT_EQ(refused.status, 503);
   EXPECT_TRUE(refused.headers.contains("Retry-After"));
   EXPECT_FALSE(refused.headers.contains("Idempotent-Replayed"));
   env.faults = nullptr;
-  db = sqlite::open(dir.file("shop.db"), {.env = env});
+  db = open();
   EXPECT_EQ(orders(), 0);
   EXPECT_EQ(ask(order("book", "k-1")).status, 201);
 }
 
-TEST_F(http_once, a_policy_that_would_share_keys_or_cookies_is_refused) {
+TEST_P(http_once, a_policy_that_would_share_keys_or_cookies_is_refused) {
   auto nobody = policy();
   nobody.caller = nullptr;
   EXPECT_EQ(test::code_of([&] { routes(nobody); }), errc::invalid_argument);
@@ -185,7 +201,7 @@ TEST_F(http_once, a_policy_that_would_share_keys_or_cookies_is_refused) {
 }
 
 // Proves I1
-TEST_F(http_once, fifty_connections_with_one_key_make_one_order) {
+TEST_P(http_once, fifty_connections_with_one_key_make_one_order) {
   http::server server(routes(policy()), {.worker_threads = 16, .env = env});
   std::latch start(1);
   std::vector<std::jthread> clients;
@@ -210,6 +226,11 @@ TEST_F(http_once, fifty_connections_with_one_key_make_one_order) {
   EXPECT_EQ(fresh, 1);
   EXPECT_EQ(orders(), 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(databases, http_once, ::testing::Values(dialect::sqlite, dialect::postgres),
+                         [](const auto& one) {
+                           return one.param == dialect::sqlite ? "sqlite" : "postgres";
+                         });
 
 }  // namespace
 }  // namespace settle
