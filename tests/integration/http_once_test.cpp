@@ -67,6 +67,8 @@ struct http_once : ::testing::TestWithParam<dialect> {
         tx.execute("insert into orders (what) values ($1) returning id", {asked.body})[0][0].integer();
     if (asked.body == "sold out") return http::problem(409, "sold_out", "there is none left");
     if (asked.body == "broken") return http::problem(500, "broken", "try again");
+    if (asked.body == "throws") throw std::runtime_error("no idea");
+    if (asked.body == "outage") throw error(errc::destination_unavailable, "the stock is away");
     if (inside) inside(tx);
     auto made = http::text(201, "application/json", "{\"id\":" + std::to_string(id) + "}");
     made.headers.set("Location", "/orders/" + std::to_string(id));
@@ -167,6 +169,46 @@ TEST_P(http_once, the_status_says_what_is_recorded) {
   EXPECT_EQ(ask(order("invalid", "k-3")).status, 400);
   EXPECT_EQ(ask(order("book", "k-3")).status, 201) << "nothing was kept of the invalid one";
   EXPECT_EQ(orders(), 1) << "what was refused has left nothing";
+}
+
+// As Stripe: what the first execution gave is its result, whatever it was. Proves I1
+TEST_P(http_once, the_profile_of_stripe_keeps_server_errors_too) {
+  auto stripe = policy();
+  stripe.profile = http::idempotency_profile::stripe;
+  const auto twice = [&](const std::string& body, const http::idempotency& with) {
+    const auto first = ask(order(body, "\"" + body + "\""), with);
+    const auto again = ask(order(body, "\"" + body + "\""), with);
+    EXPECT_EQ(again.status, first.status);
+    const bool replayed = again.headers.find("Idempotent-Replayed") == "true";
+    if (replayed) EXPECT_EQ(again.body, first.body);
+    return std::pair(first.status, replayed);
+  };
+  EXPECT_EQ(twice("broken", stripe), std::pair(500, true));
+  EXPECT_EQ(twice("throws", stripe), std::pair(500, true)) << "also one that the handler has thrown";
+  EXPECT_EQ(twice("sold out", stripe), std::pair(409, true));
+  EXPECT_EQ(twice("outage", stripe), std::pair(503, false)) << "nothing was decided";
+  EXPECT_EQ(twice("invalid", stripe), std::pair(400, false)) << "validation has failed before the execution";
+  EXPECT_EQ(orders(), 0) << "what failed has left nothing";
+  EXPECT_EQ(log.count("http_handler_failed"), 3u) << "one throws, two outages; a replay fails nowhere";
+  auto lenient = stripe;
+  lenient.service = "lenient";
+  lenient.record.server_error = keeps::nothing;
+  for (const auto* body : {"broken", "throws"})
+    EXPECT_EQ(twice(body, lenient), std::pair(500, false)) << "what the route says wins";
+  auto strict = policy();
+  strict.service = "strict";
+  strict.record.server_error = keeps::answer;
+  for (const auto* body : {"broken", "throws"}) EXPECT_EQ(twice(body, strict), std::pair(500, true)) << body;
+}
+
+// Proves I1
+TEST_P(http_once, an_answer_may_be_as_large_as_the_route_says) {
+  auto small = policy();
+  small.answer_bytes_max = 8;
+  EXPECT_EQ(ask(order("book", "k-1"), small).status, 500);
+  EXPECT_EQ(orders(), 0) << "what cannot be recorded has not happened";
+  small.answer_bytes_max = 1000;
+  EXPECT_EQ(ask(order("book", "k-1"), small).status, 201);
 }
 
 // Proves I4
