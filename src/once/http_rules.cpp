@@ -112,9 +112,8 @@ bool may_be_recorded(std::string_view name) {
 
 answer to_record(const idempotency& policy, const kept_response& of) {
   const auto& sent = of.what;
-  answer made{.status = sent.status,
-              .body = sent.body,
-              .keep = of.keep.value_or(keep_of(policy, sent.status))};
+  answer made{
+      .status = sent.status, .body = sent.body, .keep = of.keep.value_or(keep_of(policy, sent.status))};
   for (const auto [name, content] : sent.headers)
     if (contains(always_recorded, name) || contains(policy.headers, name))
       made.headers.emplace_back(name, content);
@@ -146,8 +145,6 @@ response caller_unknown() {
   return problem(401, "caller_unknown", "this request needs an authenticated caller");
 }
 
-response handler_failed() {
-  return problem(500, "internal_error", "the service failed; its log says why");
-}
+response handler_failed() { return problem(500, "internal_error", "the service failed; its log says why"); }
 
 }  // namespace settle::http

@@ -11,6 +11,7 @@
 #include "settle/error.hpp"
 #include "support/claims_world.hpp"
 #include "support/expect_error.hpp"
+#include "support/shared_faults.hpp"
 
 namespace settle::test {
 namespace {
@@ -324,6 +325,50 @@ TEST_P(claimed_keys, left_behind_by_one_that_died_have_one_effect_at_every_fault
             },
     });
   }
+}
+
+// Fifty callers at once, on five processes' connections. Whoever finds it at work for too long gives up: its
+// owner may be the one that has failed, and its lease is long.
+void storm(claims_world& world, fault_points* faults) {
+  std::vector<std::unique_ptr<claims_process>> processes;
+  for (int n = 0; n < 5; ++n) processes.push_back(world.open(faults));
+  std::latch start(50);
+  std::vector<std::jthread> threads;
+  for (int n = 0; n < 50; ++n)
+    threads.emplace_back([&, n] {
+      start.arrive_and_wait();
+      try {
+        see_through(*processes[static_cast<std::size_t>(n) % processes.size()]);
+      } catch (const error& e) {
+        EXPECT_TRUE(e.retryable()) << e.what();
+      }
+    });
+}
+
+// Proves I4, I7, V3
+TEST_P(claimed_keys, of_fifty_callers_have_one_effect_at_every_fault_point) {
+  one.reset();
+  two.reset();
+  testing::explore({
+      .prepare = [&] { world->clear(); },
+      .run =
+          [&](fault_points& faults) {
+            shared_faults shared(faults, 2);
+            storm(*world, &shared);
+          },
+      .recover =
+          [&] {
+            world->pass(1h);
+            storm(*world, nullptr);
+            see_through(*world->open());
+          },
+      .check =
+          [&](const std::string& where) {
+            const auto own = world->open();
+            EXPECT_EQ(own->acted("k-1"), 1) << where;
+            EXPECT_EQ(own->keys->claim({.who = click}).outcome, claim_outcome::completed) << where;
+          },
+  });
 }
 
 // In a database.
