@@ -44,7 +44,7 @@ inline claim_outcome outcome_of_take_over(when_unknown policy) {
 }
 
 // The clock in microseconds, or one more than before where the clock is behind: so epochs also grow over a
-// release, which leaves no row.
+// release, which leaves no row, as far as clocks agree.
 inline std::int64_t next_epoch(timestamp now, std::int64_t last = 0) {
   return std::max<std::int64_t>(now.time_since_epoch().count(), last + 1);
 }
