@@ -68,8 +68,9 @@ std::string body_of(fields& from) {
 
 answer read_answer(const json::object& given) {
   fields from(given, "answer.");
-  answer made{.status = static_cast<int>(from.integer_or("status", 200)), .body = body_of(from)};
-  if (made.status < 100 || made.status > 599) throw bad_field("answer.status", "is a status of HTTP");
+  const auto status = from.integer_or("status", 200);
+  if (status < 100 || status > 599) throw bad_field("answer.status", "is a status of HTTP");
+  answer made{.status = static_cast<int>(status), .body = body_of(from)};
   for (const auto& one : from.array_or_none("headers")) {
     const auto* pair = one.if_array();
     if (pair == nullptr || pair->size() != 2 || !pair->at(0).is_string() || !pair->at(1).is_string())

@@ -93,7 +93,9 @@ class joined_connection final : public connection {
 
   void check_open(std::string_view sql) const {
     check_usable();
-    if (PQtransactionStatus(conn_) != PQTRANS_INTRANS)
+    const auto status = PQtransactionStatus(conn_);
+    const bool goes_back = status == PQTRANS_INERROR && returns_to_savepoint(sql);
+    if (status != PQTRANS_INTRANS && !goes_back)
       throw error(errc::transaction_lost, "the joined transaction has ended or failed");
     if (controls_transaction(sql)) refuse();
     if (sql.empty()) throw error(errc::statement_failed, "the statement is empty");

@@ -9,7 +9,7 @@
 //     case settle::claim_outcome::in_flight:  // somebody is at it: come again (HTTP 409)
 //     case settle::claim_outcome::mismatch:   // this key was used for another request (HTTP 422)
 //     case settle::claim_outcome::unknown:    // whoever had it was not heard of again; see when_unknown
-//     case settle::claim_outcome::ask:        // likewise, and it is ours to find out
+//     case settle::claim_outcome::ask:        // likewise, and it is ours to find out before anything is done
 //   }
 //
 // Where the work is a transaction of the same database, use settle::once instead: there a crash undoes both,
@@ -18,8 +18,9 @@
 // What is promised. Of all claims of one identity at most one is held at a time, and after a complete() every
 // later one gets its answer. A lease that has expired does not make the key free: whether the work was done
 // is unknown, and is resolved as the claim says. Complete, renew and release name the token; one that was
-// superseded changes nothing (`lost`). Every call may be repeated if its answer was lost: name the run
-// yourself then.
+// superseded changes nothing (`lost`). Every call may be repeated, as it was, if its answer was lost: name
+// the run yourself then. A repeated claim that would `ask` does so even if it was the first one: release it
+// once the other side says that nothing was done.
 //
 // What it costs. Calls that come while others are at the store go there together, in one transaction.
 //
@@ -55,8 +56,9 @@ enum class when_unknown {
   reissue,  // takes it over as `claimed`: only where whoever does the work deduplicates by the same key
 };
 
-// Names one holding of a key. The epoch grows with every holding: pass it on where something can refuse a
-// lower one than it has seen.
+// Names one holding of a key. The epoch grows with every take-over: pass it on where something can refuse a
+// lower one than it has seen. After a release nothing is left to count from, and the next claim begins with
+// the clock, of its process or in Redis of the server: there it grows as far as clocks agree.
 struct claim_token {
   uuid run = {};
   std::int64_t epoch = 0;

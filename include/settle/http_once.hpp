@@ -14,6 +14,7 @@
 //   |---|---|---|
 //   | the first request | the handler's answer, `Idempotent-Replayed: false` | the same |
 //   | again, finished | the recorded answer, `Idempotent-Replayed: true` | the same |
+//   | again, after a 5xx | runs again | the recorded 5xx, `Idempotent-Replayed: true` |
 //   | again, still at work | 409 `idempotency_in_flight`, `Retry-After: 1` | 409 `idempotency_error` |
 //   | the same key, another request | 422 `idempotency_key_reused`; before 409 | 400 `idempotency_error` |
 //   | no key where one is required | 400 `idempotency_key_missing` | 400 `idempotency_error` |
@@ -25,6 +26,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -43,8 +45,11 @@ enum class idempotency_profile { ietf, stripe };
 // What stays of a run, by the status of its answer. Success keeps everything. A handler that knows better
 // says so with its answer.
 struct recorded_statuses {
-  keeps client_error = keeps::answer;   // 4xx
-  keeps server_error = keeps::nothing;  // 5xx: the next request with the key runs again
+  keeps client_error = keeps::answer;  // 4xx
+  // 5xx. Nothing: as the profile has it, keeps::nothing for ietf (the next request with the key runs again),
+  // keeps::answer for stripe. An exception of the handler is a 500 without effects; what Settle itself throws
+  // (settle::error) is never recorded: the store has failed, not the work.
+  std::optional<keeps> server_error = std::nullopt;
 };
 
 struct idempotency {
@@ -67,6 +72,8 @@ struct idempotency {
   // and what belongs to the connection.
   std::vector<std::string> headers = {};
   recorded_statuses record = {};
+  // Of a recorded answer. A larger one is undone and answered with 500, on every repetition too.
+  std::size_t answer_bytes_max = once_options{}.answer_bytes_max;
 };
 
 // A handler's answer, and what stays of its run if its status does not say it: `return {problem(…),

@@ -15,8 +15,10 @@
 //
 // What is final: every status but 408, 409, 425, 429, 500, 502, 503 and 504; of these, any with
 // `Idempotent-Replayed: true`, because it would be replayed for ever; and 409 or 500 with that header at all,
-// because then the service itself has answered, and its answer is recorded. Without the header 409 means that
-// the first request is still in flight. `Retry-After`, in seconds or as a date, is the least wait.
+// because then the service itself has run and answered. Whether a 500 of the first run (`false`) is recorded
+// is up to its route; if it is not, nothing of it stays, and the same key may be sent again. Without the
+// header 409 means that the first request is still in flight. `Retry-After`, in seconds or as a date, is the
+// least wait.
 //
 // Threads: retry_request() keeps its thread until it returns and shares nothing.
 // Errors: what `send` throws passes through, and its outcome is as unknown as after a lost connection.
@@ -58,6 +60,9 @@ struct retry_options {
   duration first_wait = std::chrono::milliseconds(500);
   // Waits grow up to here. `Retry-After` may ask for more.
   duration wait_max = std::chrono::seconds(10);
+  // An earlier call, also one before a restart, has sent this key and ended without a result: then a refusal
+  // is `unsure` from the first attempt on. Calls remember nothing of each other.
+  bool sent_before = false;
   // How to wait. Empty: the thread sleeps until the time has passed or a stop is requested.
   std::function<void(duration, const std::stop_token&)> sleep = {};
 };
@@ -97,8 +102,9 @@ struct request_result {
   request_end end = request_end::answered;
   request_answer answer = {};  // the last one that came; status 0 if none did
   bool replayed = false;       // it is the recorded answer of an earlier request with this key
-  // The answer refuses the last attempt only, and an earlier one of this call may have succeeded: remove the
-  // cause and call again with the same key. A new key could act twice.
+  // The answer refuses the last attempt only, and an earlier one of this call, or one before it
+  // (retry_options::sent_before), may have succeeded: remove the cause and call again with the same key. A
+  // new key could act twice.
   bool unsure = false;
   int attempts = 0;
 };

@@ -38,12 +38,12 @@ local function claim(key, run, fingerprint, lease, policy)
     local answer = redis.call('HMGET', key, 'headers', 'body', 'hash')
     return {'completed', known[5], answer[1], answer[2], answer[3]}
   end
-  if known[1] == run then return {'claimed', known[2]} end
+  local as = policy == 'ask' and 'ask' or 'claimed'
+  if known[1] == run then return {as, known[2]} end
   local left = tonumber(known[4]) - now
   if left > 0 then return {'in_flight', text(left)} end
   if policy == 'hold' then return {'unknown'} end
-  return {policy == 'ask' and 'ask' or 'claimed',
-          hold(key, run, text(math.max(now, tonumber(known[2]) + 1)), lease)}
+  return {as, hold(key, run, text(math.max(now, tonumber(known[2]) + 1)), lease)}
 end
 
 local function finish(operation, key, run, lease, keep, status, headers, body, hash)

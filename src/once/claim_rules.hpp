@@ -26,14 +26,15 @@ struct known_claim {
   std::optional<answer> what = std::nullopt;  // none: it is not completed
 };
 
-enum class verdict { ours, completed, mismatch, in_flight, unknown, take_over };
+enum class verdict { ours, ours_to_ask, completed, mismatch, in_flight, unknown, take_over };
 
 // A request that differs is told so whatever became of the first one. The same run is the same call, repeated
-// because its answer was lost.
+// because its answer was lost. The row does not say whether that call has taken the key over; who would ask
+// then is told to ask in any case, which is never wrong.
 inline verdict judge(const known_claim& known, const opened_claim& asked, when_unknown policy) {
   if (!same_request(known.fingerprint, asked.fingerprint)) return verdict::mismatch;
   if (known.what) return verdict::completed;
-  if (known.run == asked.run) return verdict::ours;
+  if (known.run == asked.run) return policy == when_unknown::ask ? verdict::ours_to_ask : verdict::ours;
   if (known.left > duration::zero()) return verdict::in_flight;
   return policy == when_unknown::hold ? verdict::unknown : verdict::take_over;
 }
@@ -43,7 +44,7 @@ inline claim_outcome outcome_of_take_over(when_unknown policy) {
 }
 
 // The clock in microseconds, or one more than before where the clock is behind: so epochs also grow over a
-// release, which leaves no row.
+// release, which leaves no row, as far as clocks agree.
 inline std::int64_t next_epoch(timestamp now, std::int64_t last = 0) {
   return std::max<std::int64_t>(now.time_since_epoch().count(), last + 1);
 }
@@ -58,6 +59,8 @@ inline claim_result told(const known_claim& known, verdict of, const claim_reque
   switch (of) {
     case verdict::ours:
       return {claim_outcome::claimed, {uuid::parse(known.run).value(), known.epoch}, asked.lease, {}};
+    case verdict::ours_to_ask:
+      return {claim_outcome::ask, {uuid::parse(known.run).value(), known.epoch}, asked.lease, {}};
     case verdict::completed:
       return {claim_outcome::completed, {}, {}, *known.what};
     case verdict::mismatch:

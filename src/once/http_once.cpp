@@ -1,5 +1,6 @@
 #include "settle/http_once.hpp"
 
+#include <exception>
 #include <utility>
 
 #include "once/http_rules.hpp"
@@ -36,18 +37,23 @@ class route {
  private:
   response execute(const request& asked, const std::string& caller, const std::string& key) const {
     response full;  // with what is not recorded
+    std::exception_ptr thrown;
     const auto result = once(
         db_, {policy_.service, caller, key},
         [&](transaction& tx) {
           tx.set_cause(cause_of(asked));
-          auto made = work_(asked, tx);
+          auto made = result_of(asked, tx, thrown);
           auto recorded = to_record(policy_, made);
           full = std::move(made.what);
           return recorded;
         },
-        {.fingerprint = fingerprint_of(policy_, asked), .keep = policy_.keep}, asked.cancelled);
+        {.fingerprint = fingerprint_of(policy_, asked),
+         .keep = policy_.keep,
+         .answer_bytes_max = policy_.answer_bytes_max},
+        asked.cancelled);
     switch (result.outcome) {
       case once_outcome::executed:
+        if (thrown) std::rethrow_exception(thrown);
         full.headers.set("Idempotent-Replayed", "false");
         return full;
       case once_outcome::replayed:
@@ -58,6 +64,21 @@ class route {
         return mismatch(policy_);
     }
     throw error(errc::invalid_argument, "an outcome that nobody knows");
+  }
+
+  // Where server errors are recorded, an exception of the handler is one. It is thrown again after that, for
+  // the router to log and to answer.
+  kept_response result_of(const request& asked, transaction& tx, std::exception_ptr& thrown) const {
+    thrown = nullptr;
+    if (keep_of(policy_, 500) == keeps::nothing) return work_(asked, tx);
+    try {
+      return work_(asked, tx);
+    } catch (const error&) {
+      throw;
+    } catch (...) {
+      thrown = std::current_exception();
+      return {handler_failed(), keeps::answer};
+    }
   }
 
   response unprotected(const request& asked) const {

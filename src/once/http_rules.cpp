@@ -63,13 +63,14 @@ response refuse(const idempotency& policy, int status, std::string_view code, st
   return text(status, "application/json", json::serialize(json::object{{"error", error}}));
 }
 
-keeps keep_of(const recorded_statuses& rules, int status) {
-  if (status >= 500) return rules.server_error;
-  if (status >= 400) return rules.client_error;
+}  // namespace
+
+keeps keep_of(const idempotency& policy, int status) {
+  const bool stripe = policy.profile == idempotency_profile::stripe;
+  if (status >= 500) return policy.record.server_error.value_or(stripe ? keeps::answer : keeps::nothing);
+  if (status >= 400) return policy.record.client_error;
   return keeps::everything;
 }
-
-}  // namespace
 
 bool is_covered(const idempotency& policy, std::string_view method) {
   return std::ranges::find(policy.methods, method) != policy.methods.end();
@@ -111,9 +112,8 @@ bool may_be_recorded(std::string_view name) {
 
 answer to_record(const idempotency& policy, const kept_response& of) {
   const auto& sent = of.what;
-  answer made{.status = sent.status,
-              .body = sent.body,
-              .keep = of.keep.value_or(keep_of(policy.record, sent.status))};
+  answer made{
+      .status = sent.status, .body = sent.body, .keep = of.keep.value_or(keep_of(policy, sent.status))};
   for (const auto [name, content] : sent.headers)
     if (contains(always_recorded, name) || contains(policy.headers, name))
       made.headers.emplace_back(name, content);
@@ -144,5 +144,7 @@ response mismatch(const idempotency& policy) {
 response caller_unknown() {
   return problem(401, "caller_unknown", "this request needs an authenticated caller");
 }
+
+response handler_failed() { return problem(500, "internal_error", "the service failed; its log says why"); }
 
 }  // namespace settle::http

@@ -23,10 +23,15 @@ read_key key_of(const idempotency& policy, const request& asked);
 // A header that may be sent again with a recorded answer.
 bool may_be_recorded(std::string_view name);
 
+// What stays of a run with such an answer, unless its handler says so.
+keeps keep_of(const idempotency& policy, int status);
+
 answer to_record(const idempotency& policy, const kept_response& of);
 response replayed(const answer& of);
 response in_flight(const idempotency& policy);
 response mismatch(const idempotency& policy);
 response caller_unknown();
+// What the router answers when a handler throws.
+response handler_failed();
 
 }  // namespace settle::http

@@ -75,8 +75,9 @@ TEST(http_rules, only_headers_that_belong_to_the_answer_are_recorded) {
 }
 
 TEST(http_rules, the_status_says_what_stays_unless_the_handler_does) {
-  const auto kept = [](int status, std::optional<keeps> said = std::nullopt) {
-    return to_record(policy(), {response{.status = status}, said}).keep;
+  auto with = policy();
+  const auto kept = [&](int status, std::optional<keeps> said = std::nullopt) {
+    return to_record(with, {response{.status = status}, said}).keep;
   };
   EXPECT_EQ(kept(201), keeps::everything);
   EXPECT_EQ(kept(303), keeps::everything);
@@ -84,6 +85,13 @@ TEST(http_rules, the_status_says_what_stays_unless_the_handler_does) {
   EXPECT_EQ(kept(503), keeps::nothing);
   EXPECT_EQ(kept(400, keeps::nothing), keeps::nothing);
   EXPECT_EQ(kept(402, keeps::everything), keeps::everything);
+  with.profile = idempotency_profile::stripe;
+  EXPECT_EQ(kept(201), keeps::everything);
+  EXPECT_EQ(kept(409), keeps::answer);
+  EXPECT_EQ(kept(503), keeps::answer);
+  EXPECT_EQ(kept(503, keeps::nothing), keeps::nothing);
+  with.record.server_error = keeps::nothing;
+  EXPECT_EQ(kept(503), keeps::nothing) << "what the route says wins over the profile";
 }
 
 TEST(http_rules, the_profile_of_stripe_answers_as_stripe_does) {

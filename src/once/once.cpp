@@ -138,16 +138,50 @@ std::optional<once_result> try_once(database& db, const request_identity& who, c
   return ended;
 }
 
-// What the work undoes, or a failure of it, leaves the caller's own part of the transaction as it was.
-answer run_undoable(transaction& tx, const once_work& work, const once_options& options) {
+bool is_refused(transaction& tx, const statement& record) {
+  try {
+    tx.execute(record);
+  } catch (const error& e) {
+    if (e.code() != errc::constraint_violated) throw;
+    return true;
+  }
+  return false;
+}
+
+// Of a record that was refused, or of something that the work had posted before it; all of that is undone.
+// Nothing: nobody else has recorded this key, so the work is to blame.
+std::optional<once_result> known_by_refusal(transaction& tx, const opened_key& key, const statement& record) {
+  if (const auto known = keys::read_stored(tx.execute(queries::once::read_key, {blob{key.identity}})))
+    return answered(*known, key);
+  if (is_refused(tx, record))
+    throw error(errc::store_busy,
+                "this key was recorded after the snapshot of this transaction: roll back and repeat it");
+  return std::nullopt;
+}
+
+// What the work undoes, or a failure of it or of its record, leaves the caller's own part of the transaction
+// as it was.
+once_result run_undoable(transaction& tx, const request_identity& who, const opened_key& key,
+                         const once_work& work, const once_options& options) {
   sql::undo_point before(tx);
   auto what = work(tx);
   check(what, options);
-  if (what.keep == keeps::everything)
-    before.leave();
-  else
-    before.undo();
-  return what;
+  if (what.keep != keeps::everything) before.go_back();
+  if (what.keep != keeps::nothing) {
+    const auto record = record_of(tx.env(), who, key, what, options);
+    try {
+      tx.execute(record);
+    } catch (const error& e) {
+      if (e.code() != errc::constraint_violated) throw;
+      before.go_back();
+      auto known = known_by_refusal(tx, key, record);
+      if (!known) throw;
+      before.leave();
+      return std::move(*known);
+    }
+  }
+  before.leave();
+  return {once_outcome::executed, std::move(what)};
 }
 
 }  // namespace
@@ -187,14 +221,10 @@ once_result once(database& db, const request_identity& who, const once_work& wor
 once_result once(transaction& tx, const request_identity& who, const once_work& work,
                  const once_options& options) {
   const auto key = open(tx.env(), who, options);
-  if (auto known = look(tx, key)) {
-    count(tx.env(), who, known->outcome);
-    return *known;
-  }
-  auto what = run_undoable(tx, work, options);
-  if (what.keep != keeps::nothing) tx.execute(record_of(tx.env(), who, key, what, options));
-  count(tx.env(), who, once_outcome::executed);
-  return {once_outcome::executed, std::move(what)};
+  auto known = look(tx, key);
+  auto result = known ? std::move(*known) : run_undoable(tx, who, key, work, options);
+  count(tx.env(), who, result.outcome);
+  return result;
 }
 
 std::int64_t forget_expired_keys(database& db, std::int64_t at_most) {

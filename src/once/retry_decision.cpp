@@ -56,8 +56,7 @@ bool request_answer::replayed() const { return same_letters(header("idempotent-r
 
 retry_decision decide_retry(const request_answer& answer, const retry_moment& at,
                             const retry_options& options) {
-  // With this header the service itself has answered, be it with a conflict or a failure, and that is
-  // recorded.
+  // With this header the service itself has answered, be it with a conflict or a failure.
   const bool own = !answer.header("idempotent-replayed").empty();
   const bool retried = std::ranges::count(retried_statuses, answer.status) > 0;
   if (!retried || (own && (answer.status == 409 || answer.status == 500)) || answer.replayed())

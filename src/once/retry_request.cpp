@@ -55,7 +55,7 @@ request_result retry_request(const request_key& key, const request_sender& send,
     if (!decision.again) {
       result.end = decision.end;
       result.replayed = decision.end == request_end::answered && result.answer.replayed();
-      result.unsure = result.attempts > 1 && !decision.result;
+      result.unsure = (result.attempts > 1 || options.sent_before) && !decision.result;
       return result;
     }
     if (options.sleep)

@@ -153,6 +153,14 @@ TEST(retry_request, is_unsure_when_a_refusal_follows_an_attempt_of_unknown_fate)
   w.script = {{.status = 401}};
   w.keys.clear();
   EXPECT_FALSE(retry_request(request_key("k"), w.sender(), w.options(), w.env).unsure);
+  auto options = w.options();
+  options.sent_before = true;
+  for (const int status : {401, 201}) {
+    w.script = {{.status = status}};
+    w.keys.clear();
+    EXPECT_EQ(retry_request(request_key("k"), w.sender(), options, w.env).unsure, status == 401)
+        << "by a call that has ended without a result";
+  }
   w.script = {{}};
   w.keys.clear();
   EXPECT_FALSE(retry_request(request_key("k"), w.sender(), w.options(), w.env).unsure);

@@ -21,9 +21,11 @@ class undo_point {
   undo_point(const undo_point&) = delete;
   undo_point& operator=(const undo_point&) = delete;
 
+  // Everything since it was made; it stays for what comes next.
+  void go_back() { tx_.execute(back); }
   void undo() {
     left_ = true;
-    tx_.execute(go_back);
+    go_back();
     tx_.post(release);
   }
   void leave() {
@@ -33,8 +35,8 @@ class undo_point {
 
  private:
   static constexpr query set{"undo_point.set", "savepoint settle_undo", "savepoint settle_undo"};
-  static constexpr query go_back{"undo_point.go_back", "rollback to savepoint settle_undo",
-                                 "rollback to savepoint settle_undo"};
+  static constexpr query back{"undo_point.go_back", "rollback to savepoint settle_undo",
+                              "rollback to savepoint settle_undo"};
   static constexpr query release{"undo_point.release", "release savepoint settle_undo",
                                  "release savepoint settle_undo"};
   transaction& tx_;

@@ -14,6 +14,7 @@
 #include "sql/columns.hpp"
 #include "support/claims_world.hpp"
 #include "support/expect_error.hpp"
+#include "support/shared_faults.hpp"
 
 namespace settle::test {
 namespace {
@@ -168,6 +169,24 @@ TEST_P(claimed_keys, may_be_asked_for_again_under_the_same_run_when_the_answer_w
   EXPECT_EQ(outcome(*two), claim_outcome::in_flight) << "another run is another call";
   EXPECT_EQ(one->keys->complete(click, first.token, placed), claim_ended::done);
   EXPECT_EQ(two->keys->complete(click, first.token, placed), claim_ended::done);
+}
+
+// Its answer was lost, but not that somebody may have done the work before. Proves I4, I7
+TEST_P(claimed_keys, that_were_taken_over_to_be_asked_about_are_so_as_well_when_the_call_is_repeated) {
+  claim(*one);
+  world->pass(31s);
+  const claim_request asking{
+      .who = click, .on_unknown = when_unknown::ask, .run = one->keys->env().ids->next()};
+  const auto first = claim(*two, asking);
+  ASSERT_EQ(first.outcome, claim_outcome::ask);
+  for (auto* who : {&one, &two}) {
+    const auto again = claim(**who, asking);
+    EXPECT_EQ(again.outcome, claim_outcome::ask);
+    EXPECT_EQ(again.token, first.token);
+    EXPECT_EQ(again.lease, first.lease);
+  }
+  EXPECT_EQ(two->keys->complete(click, first.token, placed), claim_ended::done);
+  EXPECT_EQ(claim(*two, asking).outcome, claim_outcome::completed);
 }
 
 // Proves I4
@@ -356,6 +375,80 @@ TEST_P(claimed_keys, have_one_effect_at_every_fault_point) {
           },
   });
   EXPECT_EQ(std::ranges::count(found.points, "claims.commit.before"), 3) << "two claims and a completion";
+}
+
+// Proves I4, I7
+TEST_P(claimed_keys, left_behind_by_one_that_died_have_one_effect_at_every_fault_point) {
+  one.reset();
+  two.reset();
+  for (const bool acted : {true, false}) {
+    testing::explore({
+        .prepare =
+            [&] {
+              world->clear();
+              const auto dies = world->open();
+              claim(*dies);
+              if (acted) dies->act("k-1");
+              world->pass(1h);
+            },
+        .run = [&](fault_points& faults) { see_through(*world->open(&faults)); },
+        .recover =
+            [&] {
+              world->pass(1h);
+              see_through(*world->open());
+            },
+        .check =
+            [&](const std::string& where) {
+              const auto own = world->open();
+              EXPECT_EQ(own->acted("k-1"), 1) << where << (acted ? ", it had acted" : "");
+              EXPECT_EQ(own->keys->claim({.who = click}).outcome, claim_outcome::completed) << where;
+            },
+    });
+  }
+}
+
+// Fifty callers at once, on five processes' connections. Whoever finds it at work for too long gives up: its
+// owner may be the one that has failed, and its lease is long.
+void storm(claims_world& world, fault_points* faults) {
+  std::vector<std::unique_ptr<claims_process>> processes;
+  for (int n = 0; n < 5; ++n) processes.push_back(world.open(faults));
+  std::latch start(50);
+  std::vector<std::jthread> threads;
+  for (int n = 0; n < 50; ++n)
+    threads.emplace_back([&, n] {
+      start.arrive_and_wait();
+      try {
+        see_through(*processes[static_cast<std::size_t>(n) % processes.size()]);
+      } catch (const error& e) {
+        EXPECT_TRUE(e.retryable()) << e.what();
+      }
+    });
+}
+
+// Proves I4, I7, V3
+TEST_P(claimed_keys, of_fifty_callers_have_one_effect_at_every_fault_point) {
+  one.reset();
+  two.reset();
+  testing::explore({
+      .prepare = [&] { world->clear(); },
+      .run =
+          [&](fault_points& faults) {
+            shared_faults shared(faults, 2);
+            storm(*world, &shared);
+          },
+      .recover =
+          [&] {
+            world->pass(1h);
+            storm(*world, nullptr);
+            see_through(*world->open());
+          },
+      .check =
+          [&](const std::string& where) {
+            const auto own = world->open();
+            EXPECT_EQ(own->acted("k-1"), 1) << where;
+            EXPECT_EQ(own->keys->claim({.who = click}).outcome, claim_outcome::completed) << where;
+          },
+  });
 }
 
 // In a database.

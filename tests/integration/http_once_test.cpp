@@ -1,17 +1,20 @@
-// Routes that take an Idempotency-Key, on SQLite, over real connections and without.
+// Routes that take an Idempotency-Key, on both databases, over real connections and without.
 #include "settle/http_once.hpp"
 
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <optional>
 #include <thread>
 
 #include "settle/error.hpp"
 #include "settle/http_server.hpp"
+#include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
 #include "support/expect_error.hpp"
+#include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
 #include "support/raw_http.hpp"
 #include "support/temp_dir.hpp"
@@ -19,13 +22,25 @@
 namespace settle {
 namespace {
 
-struct http_once : ::testing::Test {
+struct http_once : ::testing::TestWithParam<dialect> {
   void SetUp() override {
-    db = sqlite::open(dir.file("shop.db"), {.env = env});
+    if (on_postgres()) {
+      if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
+      own.emplace();
+    }
+    db = open();
     migrate(*db);
     auto tx = db->begin();
-    tx.execute("create table orders (id integer primary key, what text not null)");
+    const std::string id = on_postgres() ? "bigserial" : "integer primary key";
+    tx.execute("create table orders (id " + id + ", what text not null)");
     tx.commit();
+  }
+
+  static bool on_postgres() { return GetParam() == dialect::postgres; }
+
+  std::unique_ptr<database> open() {
+    if (on_postgres()) return postgres::open(own->conninfo(), {.env = env});
+    return sqlite::open(dir.file("shop.db"), {.env = env});
   }
 
   http::idempotency policy() const {
@@ -52,6 +67,8 @@ struct http_once : ::testing::Test {
         tx.execute("insert into orders (what) values ($1) returning id", {asked.body})[0][0].integer();
     if (asked.body == "sold out") return http::problem(409, "sold_out", "there is none left");
     if (asked.body == "broken") return http::problem(500, "broken", "try again");
+    if (asked.body == "throws") throw std::runtime_error("no idea");
+    if (asked.body == "outage") throw error(errc::destination_unavailable, "the stock is away");
     if (inside) inside(tx);
     auto made = http::text(201, "application/json", "{\"id\":" + std::to_string(id) + "}");
     made.headers.set("Location", "/orders/" + std::to_string(id));
@@ -74,6 +91,7 @@ struct http_once : ::testing::Test {
 
   std::int64_t orders() { return db->read().execute("select count(*) from orders")[0][0].integer(); }
 
+  std::optional<test::scratch_database> own;
   test::temp_dir dir;
   test::quiet_log log;
   environment env{.log = &log};
@@ -82,7 +100,7 @@ struct http_once : ::testing::Test {
 };
 
 // Proves I1, I6
-TEST_F(http_once, a_request_that_comes_again_is_answered_from_its_record) {
+TEST_P(http_once, a_request_that_comes_again_is_answered_from_its_record) {
   const auto first = ask(order("book", "\"k-1\""));
   EXPECT_EQ(first.status, 201);
   EXPECT_EQ(first.headers.find("Idempotent-Replayed"), "false");
@@ -99,7 +117,7 @@ TEST_F(http_once, a_request_that_comes_again_is_answered_from_its_record) {
 }
 
 // Proves I3
-TEST_F(http_once, one_callers_key_never_answers_another) {
+TEST_P(http_once, one_callers_key_never_answers_another) {
   const auto ann = ask(order("book", "k-1", "ann"));
   const auto bob = ask(order("book", "k-1", "bob"));
   EXPECT_EQ(bob.headers.find("Idempotent-Replayed"), "false");
@@ -109,7 +127,7 @@ TEST_F(http_once, one_callers_key_never_answers_another) {
 }
 
 // Proves I1
-TEST_F(http_once, a_key_that_is_missing_or_none_is_refused_before_anything_runs) {
+TEST_P(http_once, a_key_that_is_missing_or_none_is_refused_before_anything_runs) {
   for (const auto& key : {"", "\"open", "a,b"}) {
     const auto refused = ask(order("book", key));
     EXPECT_EQ(refused.status, 400) << key;
@@ -124,7 +142,7 @@ TEST_F(http_once, a_key_that_is_missing_or_none_is_refused_before_anything_runs)
 }
 
 // Proves I1, I6
-TEST_F(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
+TEST_P(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
   std::latch begun(1), answered(1);
   inside = [&](transaction&) {
     begun.count_down();
@@ -143,7 +161,7 @@ TEST_F(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
 }
 
 // Proves I1
-TEST_F(http_once, the_status_says_what_is_recorded) {
+TEST_P(http_once, the_status_says_what_is_recorded) {
   EXPECT_EQ(ask(order("sold out", "k-1")).status, 409);
   EXPECT_EQ(ask(order("sold out", "k-1")).headers.find("Idempotent-Replayed"), "true");
   EXPECT_EQ(ask(order("broken", "k-2")).headers.find("Idempotent-Replayed"), "false");
@@ -153,26 +171,66 @@ TEST_F(http_once, the_status_says_what_is_recorded) {
   EXPECT_EQ(orders(), 1) << "what was refused has left nothing";
 }
 
+// As Stripe: what the first execution gave is its result, whatever it was. Proves I1
+TEST_P(http_once, the_profile_of_stripe_keeps_server_errors_too) {
+  auto stripe = policy();
+  stripe.profile = http::idempotency_profile::stripe;
+  const auto twice = [&](const std::string& body, const http::idempotency& with) {
+    const auto first = ask(order(body, "\"" + body + "\""), with);
+    const auto again = ask(order(body, "\"" + body + "\""), with);
+    EXPECT_EQ(again.status, first.status);
+    const bool replayed = again.headers.find("Idempotent-Replayed") == "true";
+    if (replayed) EXPECT_EQ(again.body, first.body);
+    return std::pair(first.status, replayed);
+  };
+  EXPECT_EQ(twice("broken", stripe), std::pair(500, true));
+  EXPECT_EQ(twice("throws", stripe), std::pair(500, true)) << "also one that the handler has thrown";
+  EXPECT_EQ(twice("sold out", stripe), std::pair(409, true));
+  EXPECT_EQ(twice("outage", stripe), std::pair(503, false)) << "nothing was decided";
+  EXPECT_EQ(twice("invalid", stripe), std::pair(400, false)) << "validation has failed before the execution";
+  EXPECT_EQ(orders(), 0) << "what failed has left nothing";
+  EXPECT_EQ(log.count("http_handler_failed"), 3u) << "one throws, two outages; a replay fails nowhere";
+  auto lenient = stripe;
+  lenient.service = "lenient";
+  lenient.record.server_error = keeps::nothing;
+  for (const auto* body : {"broken", "throws"})
+    EXPECT_EQ(twice(body, lenient), std::pair(500, false)) << "what the route says wins";
+  auto strict = policy();
+  strict.service = "strict";
+  strict.record.server_error = keeps::answer;
+  for (const auto* body : {"broken", "throws"}) EXPECT_EQ(twice(body, strict), std::pair(500, true)) << body;
+}
+
+// Proves I1
+TEST_P(http_once, an_answer_may_be_as_large_as_the_route_says) {
+  auto small = policy();
+  small.answer_bytes_max = 8;
+  EXPECT_EQ(ask(order("book", "k-1"), small).status, 500);
+  EXPECT_EQ(orders(), 0) << "what cannot be recorded has not happened";
+  small.answer_bytes_max = 1000;
+  EXPECT_EQ(ask(order("book", "k-1"), small).status, 201);
+}
+
 // Proves I4
-TEST_F(http_once, a_store_that_is_down_is_503_and_nothing_runs) {
+TEST_P(http_once, a_store_that_is_down_is_503_and_nothing_runs) {
   struct away final : fault_points {
     void reached(std::string_view point) override {
       if (point == "once.commit.before") throw error(errc::store_unavailable, "the disk is away");
     }
   } faults;
   env.faults = &faults;
-  db = sqlite::open(dir.file("shop.db"), {.env = env});
+  db = open();
   const auto refused = ask(order("book", "k-1"));
   EXPECT_EQ(refused.status, 503);
   EXPECT_TRUE(refused.headers.contains("Retry-After"));
   EXPECT_FALSE(refused.headers.contains("Idempotent-Replayed"));
   env.faults = nullptr;
-  db = sqlite::open(dir.file("shop.db"), {.env = env});
+  db = open();
   EXPECT_EQ(orders(), 0);
   EXPECT_EQ(ask(order("book", "k-1")).status, 201);
 }
 
-TEST_F(http_once, a_policy_that_would_share_keys_or_cookies_is_refused) {
+TEST_P(http_once, a_policy_that_would_share_keys_or_cookies_is_refused) {
   auto nobody = policy();
   nobody.caller = nullptr;
   EXPECT_EQ(test::code_of([&] { routes(nobody); }), errc::invalid_argument);
@@ -185,7 +243,7 @@ TEST_F(http_once, a_policy_that_would_share_keys_or_cookies_is_refused) {
 }
 
 // Proves I1
-TEST_F(http_once, fifty_connections_with_one_key_make_one_order) {
+TEST_P(http_once, fifty_connections_with_one_key_make_one_order) {
   http::server server(routes(policy()), {.worker_threads = 16, .env = env});
   std::latch start(1);
   std::vector<std::jthread> clients;
@@ -210,6 +268,11 @@ TEST_F(http_once, fifty_connections_with_one_key_make_one_order) {
   EXPECT_EQ(fresh, 1);
   EXPECT_EQ(orders(), 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(databases, http_once, ::testing::Values(dialect::sqlite, dialect::postgres),
+                         [](const auto& one) {
+                           return one.param == dialect::sqlite ? "sqlite" : "postgres";
+                         });
 
 }  // namespace
 }  // namespace settle

@@ -94,6 +94,11 @@ TEST_F(keys_api, lets_a_caller_name_its_claim_and_repeat_it) {
   const auto named = with({{"token", "018f4e4e-0000-7000-8000-000000000001"}});
   EXPECT_EQ(ask("claim", named).at("outcome"), "claimed");
   EXPECT_EQ(ask("claim", named).at("outcome"), "claimed");
+  time.advance(std::chrono::seconds(31));
+  const auto asking = with({{"token", "018f4e4e-0000-7000-8000-000000000002"}, {"on_unknown", "ask"}});
+  EXPECT_EQ(ask("claim", asking).at("outcome"), "ask");
+  EXPECT_EQ(ask("claim", asking).at("outcome"), "ask")
+      << "the first one may have acted, however often we ask";
 }
 
 TEST_F(keys_api, says_what_is_wrong_with_a_request) {
@@ -112,6 +117,11 @@ TEST_F(keys_api, says_what_is_wrong_with_a_request) {
   const json::object answer{{"staus", 200}};
   EXPECT_EQ(refused(with({{"token", token()}, {"answer", answer}}), "complete"),
             "answer.staus is not known here; did you mean answer.status?");
+  for (const std::int64_t status : {std::int64_t{0}, std::int64_t{600}, (std::int64_t{1} << 32) + 200})
+    EXPECT_EQ(refused(with({{"token", "018f4e4e-0000-7000-8000-000000000001"},
+                            {"answer", json::object{{"status", status}}}}),
+                      "complete"),
+              "answer.status is a status of HTTP");
   EXPECT_EQ(post("claim", "{").status, 400);
   EXPECT_EQ(post("claim", "[]").status, 400);
 }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "support/expect_error.hpp"
+#include "support/service_connection.hpp"
 #include "support/webhook_world.hpp"
 
 namespace settle {
@@ -218,6 +219,28 @@ TEST_P(webhook_inbox,
   EXPECT_THROW(apply(inbox, tx, body, fails), std::runtime_error);
   tx.commit();
   EXPECT_EQ(effects(), 1) << "what the caller wrote itself";
+  EXPECT_EQ(order(), "PENDING");
+  EXPECT_EQ(status("evt_1"), "");
+  EXPECT_EQ(apply(body, pay).what, outcome::applied);
+}
+
+// Proves A3: what the database refuses is undone as well as what is thrown
+TEST_P(webhook_inbox, whose_handler_fails_in_a_joined_transaction_leaves_what_its_owner_wrote) {
+  const auto service = on_postgres() ? test::service_connection::to_postgres(own->conninfo())
+                                     : test::service_connection::to_sqlite(dir.file("service.db"));
+  const auto fails = [](const received& event, transaction& tx) {
+    pay(event, tx);
+    tx.execute("insert into orders (id, status) values ('order-1', 'TWICE')");
+    return answer::done;
+  };
+  const auto body = payment("evt_1", "t", "order-1");
+  service.begin();
+  service.run("insert into effect_log (event, kind) values ('own', 'work')");
+  const auto tx = service.join(db->env());
+  EXPECT_EQ(test::code_of([&] { apply(inbox, *tx, body, fails); }), errc::constraint_violated);
+  EXPECT_EQ(apply(inbox, *tx, payment("evt_2", "t", "order-1"), log_effect).what, outcome::applied);
+  service.run("commit");
+  EXPECT_EQ(effects(), 2);
   EXPECT_EQ(order(), "PENDING");
   EXPECT_EQ(status("evt_1"), "");
   EXPECT_EQ(apply(body, pay).what, outcome::applied);

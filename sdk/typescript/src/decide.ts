@@ -49,7 +49,7 @@ export function isReplayed(header: Headers): boolean {
 /** What to do after an answer, or after none (status 0). sdk/fixtures/retry.json is its specification. */
 export function decide(status: number, header: Headers, at: Moment, policy: RetryPolicy): Decision {
   const retried = [0, 408, 409, 425, 429, 500, 502, 503, 504].includes(status);
-  // With this header the service itself has answered, be it with a conflict or a failure, and that is recorded.
+  // With this header the service itself has answered, be it with a conflict or a failure.
   const own = !!header("idempotent-replayed");
   if (!retried || (own && (status == 409 || status == 500)) || isReplayed(header))
     return { end: "answered", result: own || status < 400 };
