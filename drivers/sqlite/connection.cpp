@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "settle/error.hpp"
+#include "sqlite/packed_tables.hpp"
 
 namespace settle::inline v0::sqlite {
 namespace {
@@ -39,6 +40,7 @@ sqlite_connection::sqlite_connection(const location& where, write_queue& queue, 
       busy_timeout_(busy_timeout),
       db_(open_handle(where, as_ms(busy_timeout))),
       statements_(db_.get()) {
+  add_packed_tables(db_.get());
   sqlite3_set_authorizer(db_.get(), authorize, this);
   sqlite3_wal_hook(db_.get(), committed, this);
 }

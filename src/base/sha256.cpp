@@ -117,8 +117,12 @@ sha256_digest digest_of(std::string_view bytes, mixer mix) {
   for (std::size_t i = 0; i < 8; ++i) last[end - 1 - i] = static_cast<char>(bits >> (8 * i) & 0xff);
   for (std::size_t i = 0; i < end; i += block_bytes) mix(state, last.data() + i);
   sha256_digest digest{};
-  for (std::size_t i = 0; i < digest.size(); ++i)
-    digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+  for (std::size_t i = 0; i < state.size(); ++i) {  // by words: the compiler makes one store of the four
+    digest[4 * i] = static_cast<std::uint8_t>(state[i] >> 24);
+    digest[4 * i + 1] = static_cast<std::uint8_t>(state[i] >> 16);
+    digest[4 * i + 2] = static_cast<std::uint8_t>(state[i] >> 8);
+    digest[4 * i + 3] = static_cast<std::uint8_t>(state[i]);
+  }
   return digest;
 }
 

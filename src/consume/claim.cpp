@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/json.hpp"
 #include "base/zoo.hpp"
 #include "consume/charge.hpp"
 #include "consume/engine.hpp"
@@ -18,10 +17,11 @@ namespace {
 
 constexpr int batches_listed = 16;  // after one with duplicates: more of them are likely to follow
 
-std::string list_of(std::span<const consume::recorded> fresh) {
-  json_array keys;
-  for (const auto& one : fresh) keys.add(one.key);
-  return keys.text();
+value list_of(std::span<const consume::recorded> fresh, dialect of) {
+  std::vector<std::string_view> keys;
+  keys.reserve(fresh.size());
+  for (const auto& one : fresh) keys.push_back(one.key);
+  return consume::list_of_keys(keys, of);
 }
 
 }  // namespace
@@ -60,14 +60,16 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
   std::vector<parameters> rows;
   rows.reserve(groups.size());
   const auto now = env().now();
+  std::vector<std::string_view> wanted;
   for (const auto& group : groups) {
     const auto& m = messages[group.front()]->what();
-    json_array wanted;
-    for (const auto i : group) wanted.add(keys[i]);
+    wanted.clear();
+    wanted.reserve(group.size());
+    for (const auto i : group) wanted.push_back(keys[i]);
     auto& row = rows.emplace_back();  // not from a list: that would copy each text twice
     row.reserve(5);
     row.emplace_back(options_.name);
-    row.emplace_back(wanted.text());
+    row.push_back(consume::list_of_keys(wanted, db_.speaks()));
     row.emplace_back(m.topic);
     row.emplace_back(m.type);
     row.emplace_back(now);
@@ -111,7 +113,7 @@ std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, b
   const auto waiting = parking_.look(tx, std::move(found[found.size() - 2]), messages);
   judge_fresh(tx, messages, {found.back(), waiting}, made);
   const bool all = groups.size() == 1 && found[1].affected() == std::ssize(groups[0]);
-  made.fresh_keys = all ? std::move(claims[0][1]).take_text() : list_of(made.fresh);
+  made.fresh_keys = all ? std::move(claims[0][1]) : list_of(made.fresh, db_.speaks());
   take_replays(tx, messages, made);
   return made;
 }

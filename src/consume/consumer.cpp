@@ -59,7 +59,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       broker_(from),
       options_(options),
       fences_(options.name, options.takeover_wait),
-      retention_(options.name, options.dedup_keep, db.env()),
+      retention_(options.name, options.dedup_keep, db),
       parking_(options.name, db.speaks()),
       outage_(options.outage_wait, options.outage_wait_max),
       watch_(options.handler_timeout, [this] { report_late(); }) {
@@ -233,7 +233,7 @@ void consumer::engine::leave() noexcept {
                      {{"consumer", options_.name}, {"error", e.what()}});
   }
   if (subscription_) subscription_->leave();
-  inbox_ = {};
+  inbox_.clear();
 }
 
 consumer::consumer(database& db, broker& from, const consumer_options& options)

@@ -134,7 +134,7 @@ class consumer::engine {
     std::vector<verdict> what;
     dedup_keys keys;
     std::vector<consume::recorded> fresh = {};        // whose claims were new
-    std::string fresh_keys = {};                      // as a JSON array
+    value fresh_keys = {};                            // their list
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
   };
   std::optional<plan> take_parked(transaction& tx, batch messages);

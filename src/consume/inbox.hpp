@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -30,10 +31,12 @@ class inbox {
 
   void finished(std::span<work* const> done);
 
+  void clear() { messages_.clear(); }
   std::size_t size() const { return messages_.size(); }
 
  private:
-  std::list<work> messages_;  // addresses stay valid while others come and go
+  std::pmr::unsynchronized_pool_resource nodes_;  // used again: as many come as go
+  std::pmr::list<work> messages_{&nodes_};        // addresses stay valid while others come and go
 };
 
 }  // namespace settle::consume

@@ -10,6 +10,7 @@
 
 #include "base/json.hpp"
 #include "base/lanes.hpp"
+#include "base/packed.hpp"
 #include "base/sortable.hpp"
 #include "base/zoo.hpp"
 #include "queries/consume.hpp"
@@ -49,11 +50,7 @@ class highest_places {
     }
   }
 
-  json_array to_json() const {
-    json_array all;
-    for (const auto& [lane, order] : found_) all.add_pair(lane, order);
-    return all;
-  }
+  std::vector<std::pair<int, std::string_view>> take() && { return std::move(found_); }
 
  private:
   std::vector<std::pair<int, std::string_view>> found_;
@@ -61,6 +58,31 @@ class highest_places {
 };
 
 }  // namespace
+
+namespace {
+
+std::string to_json(std::span<const log_places> logs) {
+  json_array all;
+  for (const auto& of : logs) {
+    json_array sources;
+    for (const auto& [source, highest] : of.sources) {
+      json_array lanes;
+      for (const auto& [lane, order] : highest) lanes.add_pair(lane, order);
+      sources.add(json_array().add(source).add(lanes));
+    }
+    all.add(json_array().add(of.log).add(of.position).add(sources));
+  }
+  return all.text();
+}
+
+}  // namespace
+
+value list_of_keys(std::span<const std::string_view> keys, dialect of) {
+  if (of == dialect::sqlite) return blob{pack_keys(keys)};
+  json_array all;
+  for (const auto key : keys) all.add(key);
+  return all.text();
+}
 
 place place_of(const delivery& of) {
   const auto& m = of.content;
@@ -72,8 +94,8 @@ place place_of(const delivery& of) {
           std::move(*order)};
 }
 
-retention::retention(std::string consumer, duration keep, const environment& env)
-    : consumer_(std::move(consumer)), keep_(keep), env_(env) {}
+retention::retention(std::string consumer, duration keep, const database& in)
+    : consumer_(std::move(consumer)), keep_(keep), env_(in.env()), speaks_(in.speaks()) {}
 
 std::string_view retention::log_of(const delivery& of) const {
   const auto found = std::ranges::find(settled_, of.tag.partition, &settled_partition::partition);
@@ -98,7 +120,7 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highe
   return beyond;
 }
 
-void retention::note(transaction& tx, std::span<const recorded> fresh, std::string keys) const {
+void retention::note(transaction& tx, std::span<const recorded> fresh, value keys) const {
   struct log_part {
     std::int64_t position = 0;
     std::map<std::string_view, highest_places> by_source = {};
@@ -117,15 +139,14 @@ void retention::note(transaction& tx, std::span<const recorded> fresh, std::stri
     part->position = std::max(part->position, one.what->tag.position);
     places->add(one.at.lane, one.at.order);
   }
-  json_array logs;
-  for (const auto& [log, of] : by_log) {
-    json_array sources;
-    for (const auto& [source, highest] : of.by_source)
-      sources.add(json_array().add(source).add(highest.to_json()));
-    logs.add(json_array().add(log).add(of.position).add(sources));
+  std::vector<log_places> logs;
+  for (auto& [log, of] : by_log) {
+    auto& made = logs.emplace_back(log_places{log, of.position});
+    for (auto& [source, highest] : of.by_source) made.sources.push_back({source, std::move(highest).take()});
   }
+  auto packed = speaks_ == dialect::sqlite ? value(blob{pack_places(logs)}) : value(to_json(logs));
   if (!numbered_) tx.post(queries::consume::number_consumer, {consumer_});
-  tx.post(queries::consume::note_batch, {consumer_, env_.now(), std::move(keys), logs.text()});
+  tx.post(queries::consume::note_batch, {consumer_, env_.now(), std::move(keys), std::move(packed)});
 }
 
 void retention::set_settled(std::vector<settled_partition> done) { settled_ = std::move(done); }

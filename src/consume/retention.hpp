@@ -28,6 +28,9 @@ struct place {
 };
 place place_of(const delivery& of);
 
+// Keys of records as one parameter, in the form that the statements of that database take.
+value list_of_keys(std::span<const std::string_view> keys, dialect of);
+
 // A message whose record was written in the open transaction.
 struct recorded {
   const delivery* what = nullptr;
@@ -37,16 +40,16 @@ struct recorded {
 
 class retention {
  public:
-  retention(std::string consumer, duration keep, const environment& env);
+  retention(std::string consumer, duration keep, const database& in);
 
   // In the batch's transaction, for each message: whether its record may have been forgotten. `highest_rows`
   // is what read_highest_horizons found after the claims.
   std::vector<bool> beyond_horizon(transaction& tx, const result& highest_rows,
                                    std::span<const recorded> fresh) const;
 
-  // In the batch's transaction: remembers what has to be forgotten together. `keys` is a JSON array of
+  // In the batch's transaction: remembers what has to be forgotten together. `keys` is the list of
   // theirs.
-  void note(transaction& tx, std::span<const recorded> fresh, std::string keys) const;
+  void note(transaction& tx, std::span<const recorded> fresh, value keys) const;
   // A transaction with a note has committed.
   void note_committed() { numbered_ = true; }
 
@@ -67,6 +70,7 @@ class retention {
   std::string consumer_;
   duration keep_;
   const environment& env_;
+  dialect speaks_;
   std::vector<settled_partition> settled_;
   timestamp next_look_{};
   bool numbered_ = false;  // this consumer has a number for its notes

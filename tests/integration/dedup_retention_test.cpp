@@ -103,11 +103,12 @@ TEST_F(dedup_retention, notes_from_before_their_table_changed_are_still_good) {
       for (const auto* id : {"1", "2", "3"})
         tx.execute(
             "insert into settle_processed_batches (consumer, id, processed_at, message_ids, logs) "
-            "values ($1, $2, 1, json_array($1 || $2), '[]')",
+            "values ($1, $2, 1, json_array($1 || $2), '[[\"t/0\",5,[[\"s\",[[7,\"a' || $2 || '\"]]]]]]')",
             {consumer, id});
     tx.execute(
         "insert into settle_processed_events (consumer, message_id, topic, event_type, processed_at) "
         "select consumer, consumer || id, 't', 'e', 1 from settle_processed_batches");
+    tx.execute("insert into settle_settled_logs (consumer, log, position) values ('one', 't/0', 5)");
     tx.commit();
   }
   sql::apply_migrations(*old, all);
@@ -122,6 +123,7 @@ TEST_F(dedup_retention, notes_from_before_their_table_changed_are_still_good) {
   EXPECT_EQ(count(*old, "settle_processed_events where consumer = 'one'"), 0);
   EXPECT_EQ(count(*old, "settle_processed_events where consumer = 'other'"), 3);
   EXPECT_EQ(count(*old, "settle_processed_batches"), 3);
+  EXPECT_EQ(count(*old, "settle_dedup_horizons where lane in (7, -1) and log = 't/0' and place = 'a3'"), 2);
 }
 
 // Proves C6

@@ -6,11 +6,11 @@
 insert into settle_consumers (consumer) values ($1) on conflict do nothing
 
 -- name: note_batch
-insert into settle_processed_batches (consumer, id, processed_at, message_ids, logs)
+insert into settle_processed_batches (consumer, id, processed_at, message_ids, logs, keys, places)
 select c.number,
        coalesce((select b.id from settle_processed_batches b
                  where b.id > (c.number << 40) and b.id < ((c.number + 1) << 40) order by b.id desc limit 1),
-                c.number << 40) + 1, $2, $3, $4
+                c.number << 40) + 1, $2, '[]', '[]', $3, $4
 from (select 1) left join settle_consumers c on c.consumer = $1
 
 -- Not the highest ever: after a restore the broker may be further back.
@@ -27,7 +27,10 @@ from (select b.id, b.processed_at,
              exists (select 1 from json_each(b.logs) l
                      left join settle_settled_logs s
                        on s.consumer = $1 and s.log = json_extract(l.value, '$[0]')
-                     where json_extract(l.value, '$[1]') > coalesce(s.position, -1)) as open
+                     where json_extract(l.value, '$[1]') > coalesce(s.position, -1))
+             or exists (select 1 from settle_places(b.places) p
+                        left join settle_settled_logs s on s.consumer = $1 and s.log = p.log
+                        where p.position > coalesce(s.position, -1)) as open
       from settle_consumers c
       join settle_processed_batches b on b.id > (c.number << 40) and b.id < ((c.number + 1) << 40)
       where c.consumer = $1 order by b.id limit $3)
@@ -45,6 +48,10 @@ with gone(log, source, lane, place) as (
   select json_extract(l.value, '$[0]'), json_extract(s.value, '$[0]'), json_extract(o.value, '$[0]'),
          json_extract(o.value, '$[1]')
   from settle_processed_batches b, json_each(b.logs) l, json_each(l.value, '$[2]') s, json_each(s.value, '$[1]') o
+  where b.id > (select number << 40 from settle_consumers where consumer = $1) and b.id < $2
+  union all
+  select p.log, p.source, p.lane, p.place
+  from settle_processed_batches b, settle_places(b.places) p
   where b.id > (select number << 40 from settle_consumers where consumer = $1) and b.id < $2)
 insert into settle_dedup_horizons (consumer, lane, log, source, place)
 select $1, lane, log, source, max(place) from gone group by log, source, lane
@@ -54,7 +61,10 @@ on conflict (consumer, lane, log, source) do update set place = max(place, exclu
 
 -- name: delete_records_below
 delete from settle_processed_events where consumer = $1 and message_id in
-  (select m.value from settle_processed_batches b, json_each(b.message_ids) m
+  (select k.value from settle_processed_batches b, settle_keys(b.keys) k
+   where b.id > (select number << 40 from settle_consumers where consumer = $1) and b.id < $2
+   union all
+   select m.value from settle_processed_batches b, json_each(b.message_ids) m
    where b.id > (select number << 40 from settle_consumers where consumer = $1) and b.id < $2)
 
 -- name: delete_batches_below
