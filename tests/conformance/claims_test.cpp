@@ -8,11 +8,8 @@
 #include <latch>
 #include <thread>
 
-#include "queries/once.hpp"
 #include "settle/error.hpp"
-#include "settle/postgres.hpp"
-#include "sql/columns.hpp"
-#include "support/claims_world.hpp"
+#include "support/claims_fixture.hpp"
 #include "support/expect_error.hpp"
 #include "support/shared_faults.hpp"
 
@@ -20,29 +17,6 @@ namespace settle::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr request_identity click{"shop", "ann", "k-1"};
-const answer placed{
-    .status = 201, .headers = {{"Location", "/orders/7"}}, .body = std::string("{\"id\":7}\0", 9)};
-
-struct claimed_keys : ::testing::TestWithParam<claims_store> {
-  void SetUp() override {
-    if (const auto missing = claims_world::missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
-    world.emplace(GetParam());
-    one = world->open();
-    two = world->open();
-  }
-
-  claim_result claim(claims_process& by, const claim_request& what = {.who = click}) {
-    return by.keys->claim(what);
-  }
-  claim_outcome outcome(claims_process& by, const claim_request& what = {.who = click}) {
-    return claim(by, what).outcome;
-  }
-
-  std::optional<claims_world> world;
-  std::unique_ptr<claims_process> one, two;
-};
 
 // Proves I1, I2, I4
 TEST_P(claimed_keys, are_answered_from_their_record_once_they_are_completed) {
@@ -533,63 +507,11 @@ TEST_P(claimed_rows, whose_owner_came_back_are_not_decided_by_operators) {
   EXPECT_EQ(one->keys->complete(click, mine.token, placed), claim_ended::done);
 }
 
-std::string name_of(const ::testing::TestParamInfo<claims_store>& of) {
-  if (of.param == claims_store::sqlite) return "sqlite";
-  return of.param == claims_store::postgres ? "postgres" : "redis";
-}
 INSTANTIATE_TEST_SUITE_P(stores, claimed_keys,
                          ::testing::Values(claims_store::sqlite, claims_store::postgres, claims_store::redis),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(databases, claimed_rows,
                          ::testing::Values(claims_store::sqlite, claims_store::postgres), name_of);
-
-// In PostgreSQL, where one statement serves all of a batch.
-struct claimed_together : claimed_keys {};
-INSTANTIATE_TEST_SUITE_P(servers, claimed_together, ::testing::Values(claims_store::postgres), name_of);
-
-// Proves I4
-TEST_P(claimed_together, are_found_by_their_identities_however_small_the_table_was) {
-  const parameters row{blob{std::string(32, 'i')}, "run", 1, 201, "[]", blob{"body"},
-                       blob{std::string(32, 'h')}};
-  const std::vector<parameters> rows(3, row);
-  const auto plan = [&] {
-    const auto text = "explain " + std::string(queries::once::complete_claims.postgres);
-    auto tx = one->db->begin();
-    tx.execute(queries::once::find_by_identity);
-    const auto lines = tx.execute(statement{{"explain", "", text}, columns_of(rows)});
-    std::string all;
-    for (std::size_t n = 0; n < lines.size(); ++n) all += lines[n][0].text() + "\n";
-    return all;
-  };
-  const auto expect_by_identity = [&](const std::string& when) {
-    const auto shown = plan();
-    EXPECT_NE(shown.find("Index Cond: (identity = ANY"), std::string::npos) << when << ":\n" << shown;
-    EXPECT_EQ(shown.find("Seq Scan"), std::string::npos) << when << ":\n" << shown;
-    EXPECT_EQ(shown.find("Bitmap"), std::string::npos) << when << ":\n" << shown;
-  };
-  expect_by_identity("while nothing is known about it");
-  claim(*one);
-  auto tx = one->db->begin();
-  tx.execute("analyze settle.idempotency_claims");
-  tx.commit();
-  expect_by_identity("while it is known to have one row");
-}
-
-// Proves I4
-TEST_P(claimed_together, are_so_behind_a_pooler_too) {
-  const auto pooled = postgres::open(world->conninfo(), {.prepared_statements = false});
-  const auto keys = open_claims(*pooled);
-  const auto run = pooled->env().ids->next();
-  const std::vector<claim_call> claims = {claim_request{.who = click, .fingerprint = "POST", .run = run},
-                                          claim_request{.who = {"shop", "ann", "k-2"}, .run = run}};
-  for (const auto& got : keys->run(claims))
-    EXPECT_EQ(std::get<claim_result>(got).outcome, claim_outcome::claimed);
-  const std::vector<claim_call> completions = {
-      claim_completion{click, run, placed}, claim_completion{{"shop", "ann", "k-2"}, run, {.status = 204}}};
-  for (const auto& ended : keys->run(completions)) EXPECT_EQ(std::get<claim_ended>(ended), claim_ended::done);
-  EXPECT_EQ(claim(*two, {.who = click, .fingerprint = "POST"}).what, placed);
-  EXPECT_EQ(claim(*two, {.who = {"shop", "ann", "k-2"}}).what, answer{.status = 204});
-}
 
 // In Redis.
 struct claimed_hashes : claimed_keys {};

@@ -1,0 +1,60 @@
+// Claims of one batch in PostgreSQL, where one statement serves all of them.
+#include <gtest/gtest.h>
+
+#include "queries/once.hpp"
+#include "settle/postgres.hpp"
+#include "sql/columns.hpp"
+#include "support/claims_fixture.hpp"
+
+namespace settle::test {
+namespace {
+
+struct claimed_together : claimed_keys {};
+INSTANTIATE_TEST_SUITE_P(servers, claimed_together, ::testing::Values(claims_store::postgres), name_of);
+
+// Proves I4
+TEST_P(claimed_together, are_found_by_their_identities_however_small_the_table_was) {
+  const parameters row{blob{std::string(32, 'i')}, "run", 1, 201, "[]", blob{"body"},
+                       blob{std::string(32, 'h')}};
+  const std::vector<parameters> rows(3, row);
+  const auto plan = [&] {
+    const auto text = "explain " + std::string(queries::once::complete_claims.postgres);
+    auto tx = one->db->begin();
+    tx.execute(queries::once::find_by_identity);
+    const auto lines = tx.execute(statement{{"explain", "", text}, columns_of(rows)});
+    std::string all;
+    for (std::size_t n = 0; n < lines.size(); ++n) all += lines[n][0].text() + "\n";
+    return all;
+  };
+  const auto expect_by_identity = [&](const std::string& when) {
+    const auto shown = plan();
+    EXPECT_NE(shown.find("Index Cond: (identity = ANY"), std::string::npos) << when << ":\n" << shown;
+    EXPECT_EQ(shown.find("Seq Scan"), std::string::npos) << when << ":\n" << shown;
+    EXPECT_EQ(shown.find("Bitmap"), std::string::npos) << when << ":\n" << shown;
+  };
+  expect_by_identity("while nothing is known about it");
+  claim(*one);
+  auto tx = one->db->begin();
+  tx.execute("analyze settle.idempotency_claims");
+  tx.commit();
+  expect_by_identity("while it is known to have one row");
+}
+
+// Proves I4
+TEST_P(claimed_together, are_so_behind_a_pooler_too) {
+  const auto pooled = postgres::open(world->conninfo(), {.prepared_statements = false});
+  const auto keys = open_claims(*pooled);
+  const auto run = pooled->env().ids->next();
+  const std::vector<claim_call> claims = {claim_request{.who = click, .fingerprint = "POST", .run = run},
+                                          claim_request{.who = {"shop", "ann", "k-2"}, .run = run}};
+  for (const auto& got : keys->run(claims))
+    EXPECT_EQ(std::get<claim_result>(got).outcome, claim_outcome::claimed);
+  const std::vector<claim_call> completions = {
+      claim_completion{click, run, placed}, claim_completion{{"shop", "ann", "k-2"}, run, {.status = 204}}};
+  for (const auto& ended : keys->run(completions)) EXPECT_EQ(std::get<claim_ended>(ended), claim_ended::done);
+  EXPECT_EQ(claim(*two, {.who = click, .fingerprint = "POST"}).what, placed);
+  EXPECT_EQ(claim(*two, {.who = {"shop", "ann", "k-2"}}).what, answer{.status = 204});
+}
+
+}  // namespace
+}  // namespace settle::test
