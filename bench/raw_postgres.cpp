@@ -158,6 +158,11 @@ server_counts count_without_others(raw_connection& raw) {
   counted.syncs =
       raw.number(version < version_18 ? "select wal_sync from pg_stat_wal"
                                       : "select sum(fsyncs) from pg_stat_io where object = 'wal'");
+  counted.page_images = raw.number("select wal_fpi from pg_stat_wal");
+  counted.pages_found =
+      raw.number("select blks_hit from pg_stat_database where datname = current_database()");
+  counted.pages_read =
+      raw.number("select blks_read from pg_stat_database where datname = current_database()");
   return counted;
 }
 

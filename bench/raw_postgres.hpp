@@ -87,12 +87,17 @@ void keep_processor_time_only(report& of);
 
 std::int64_t wal_position(raw_connection& raw);  // bytes since the cluster was made
 
-// Of the connection's database, except the syncs: those are of all of the server. A server process reports
-// what it has done about once a second and when it ends, so those that are to be counted must have ended.
+// Of the connection's database, except syncs and log: those are of all of the server. A server process
+// reports what it has done about once a second and when it ends, so those that are to be counted must have
+// ended.
 struct server_counts {
   std::int64_t wal_bytes = 0;
   std::int64_t transactions = 0;
   std::int64_t syncs = 0;
+  std::int64_t page_images =
+      0;  // written to the log whole, the first time after a checkpoint; of all of the server
+  std::int64_t pages_found = 0;  // in shared buffers
+  std::int64_t pages_read = 0;   // from elsewhere
 };
 server_counts count_without_others(raw_connection& raw);
 
