@@ -121,8 +121,9 @@ class batch {
     return all;
   }
 
-  // Gives those that have changed nothing. Where a statement has changed fewer rows than it has calls, nobody
-  // knows whose: then all of them are looked at, and find what they have changed as a repeated call would.
+  // Gives those that have changed nothing. Where one statement serves many calls, a claim is known by what it
+  // returned: of two of one key the first has it. A completion is not: then all of them are looked at, and
+  // find what they have changed as a repeated call would.
   numbers change_all(transaction& tx, const numbers& open) {
     const auto changes = changes_for(open);
     std::vector<repeated> statements;
@@ -133,9 +134,12 @@ class batch {
     for (const auto& [text, rows, calls] : changes) {
       for (std::size_t row = 0; row < rows.size(); ++row, ++next) {
         const auto of_row = calls.size() / rows.size();
-        const bool changed = next->affected() == static_cast<std::int64_t>(of_row);
+        const bool all = next->affected() == static_cast<std::int64_t>(of_row);
+        std::size_t told = 0;
         for (const auto n : std::span(calls).subspan(row * of_row, of_row)) {
-          if (changed)
+          const bool own = !all && told < next->size() && (*next)[told][0].bytes() == opened_[n].identity;
+          told += own ? 1 : 0;
+          if (all || own)
             answers_[n] = answer_of_change(n);
           else
             unchanged.push_back(n);

@@ -187,6 +187,19 @@ TEST_P(claimed_keys, that_come_together_are_each_answered_for_themselves) {
   EXPECT_EQ(std::get<claim_ended>(answers[5]), claim_ended::lost);
 }
 
+// What a neighbour of the batch meets is no reason to ask about the others. Proves I4, I7
+TEST_P(claimed_keys, that_nobody_had_are_not_asked_about_because_of_others_in_their_batch) {
+  claim(*one, {.who = {"shop", "ann", "busy"}});
+  std::vector<claim_call> calls;
+  for (const auto* key : {"new 1", "busy", "new 2"})
+    calls.push_back(claim_request{.who = {"shop", "ann", key}, .on_unknown = when_unknown::ask});
+  const auto answers = two->keys->run(calls);
+  const auto result = [&](std::size_t n) { return std::get<claim_result>(answers.at(n)).outcome; };
+  EXPECT_EQ(result(0), claim_outcome::claimed);
+  EXPECT_EQ(result(1), claim_outcome::in_flight);
+  EXPECT_EQ(result(2), claim_outcome::claimed);
+}
+
 // Proves I4
 TEST_P(claimed_keys, of_one_batch_may_be_the_same_one) {
   const auto run = one->keys->env().ids->next(), other = one->keys->env().ids->next();

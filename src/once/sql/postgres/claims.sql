@@ -1,5 +1,6 @@
 -- The server's clock decides: it is the one that all processes share. $8 would be another one, and is null.
--- All claims of a batch in one statement, an array per column; they are inserted in the order of the arrays.
+-- All claims of a batch in one statement, an array per column; they are inserted, and those that were come back, in
+-- the order of the arrays.
 -- name: claim_keys
 insert into settle.idempotency_claims (identity, service, run, epoch, fingerprint, claimed_at, lease_until, expires_at)
 select identity, service, run, epoch, fingerprint, at, at + lease, expires_at
@@ -7,6 +8,7 @@ from (select unnest($1::bytea[]) identity, unnest($2::text[]) service, unnest($3
     unnest($5::bytea[]) fingerprint, unnest($6::bigint[]) lease, unnest($7::bigint[]) expires_at,
     (select coalesce($8::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)) at) one
 on conflict do nothing
+returning identity
 
 -- Before complete_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
 -- it has grown. With these the rows are always found by their identities, and locked in that order: two batches never
