@@ -115,17 +115,19 @@ TEST(webhook_applying, pauses_of_early_events_double_up_to_a_limit) {
 TEST(webhook_applying, what_follows_from_a_failure_depends_on_its_class) {
   const webhook::worker_options options{.retry_wait = 1s, .attempts_max = 3, .transient_max_age = 1h};
   const timestamp begin{100s};
-  const auto judged = [&](failure_class why, std::int64_t attempts, duration age) {
-    return judge(options, why, attempts, begin, begin + age);
+  const auto judged = [&](failure_class why, std::int64_t attempts, duration age, std::int64_t passing = 0) {
+    return judge(options, why, {attempts, passing}, begin, begin + age);
   };
-  EXPECT_FALSE(judged(failure_class::outage, 99, 99h).charged);
-  EXPECT_FALSE(judged(failure_class::outage, 99, 99h).give_up);
+  EXPECT_FALSE(judged(failure_class::outage, 99, 59min).give_up);
+  EXPECT_TRUE(judged(failure_class::outage, 1, 1h).give_up);
   EXPECT_TRUE(judged(failure_class::permanent, 1, 0s).give_up);
   EXPECT_FALSE(judged(failure_class::transient, 99, 59min).give_up);
   EXPECT_TRUE(judged(failure_class::transient, 1, 1h).give_up);
   EXPECT_FALSE(judged(failure_class::poison, 2, 99h).give_up);
   EXPECT_EQ(judged(failure_class::poison, 2, 0s).wait, 4s);
   EXPECT_TRUE(judged(failure_class::poison, 3, 0s).give_up);
+  EXPECT_FALSE(judged(failure_class::poison, 10, 0s, 8).give_up) << "what has passed counts for nothing";
+  EXPECT_TRUE(judged(failure_class::poison, 11, 0s, 8).give_up);
 }
 
 }  // namespace
