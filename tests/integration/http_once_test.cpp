@@ -180,7 +180,9 @@ TEST_P(http_once, the_profile_of_stripe_keeps_server_errors_too) {
     const auto again = ask(order(body, "\"" + body + "\""), with);
     EXPECT_EQ(again.status, first.status);
     const bool replayed = again.headers.find("Idempotent-Replayed") == "true";
-    if (replayed) EXPECT_EQ(again.body, first.body);
+    if (replayed) {
+      EXPECT_EQ(again.body, first.body);
+    }
     return std::pair(first.status, replayed);
   };
   EXPECT_EQ(twice("broken", stripe), std::pair(500, true));
