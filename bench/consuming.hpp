@@ -132,10 +132,14 @@ class memory_broker final : public settle::broker, public settle::publisher {
   std::size_t turn_ = 0;
 };
 
+inline void fill(memory_broker& what, std::int64_t messages) {
+  for (std::int64_t n = 0; n < messages; ++n) what.add(message_of(n), n);
+}
+
 // New messages in the order in which that broker hands them out, for those who only insert their rows.
 inline std::vector<settle::message> delivered(std::int64_t messages) {
   memory_broker from;
-  for (std::int64_t n = 0; n < messages; ++n) from.add(message_of(n), n);
+  fill(from, messages);
   std::vector<settle::message> all;
   for (auto& one : from.subscribe({})->fetch(static_cast<std::size_t>(messages)).deliveries)
     all.push_back(std::move(one.content));
