@@ -35,8 +35,10 @@ constexpr std::string_view greet_briefly =
     "select set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), $1 is null),"
     " pg_is_in_recovery()";
 
-constexpr int server_version_min = 140000;  // xid8, and pipelines that PostgreSQL itself tests
-constexpr std::size_t queued_max = 256;     // statements per round trip, and posted ones that wait for it
+constexpr int server_version_min = 140000;      // xid8, and pipelines that PostgreSQL itself tests
+constexpr std::size_t queued_max = 256;         // statements per round trip, and posted ones that wait for it
+constexpr std::size_t posted_bytes_max = 8192;  // then they are sent, and the server has something to do
+constexpr std::size_t statement_bytes = 64;     // of the protocol, about
 constexpr duration rollback_limit = std::chrono::seconds(5);
 
 }  // namespace
@@ -104,6 +106,15 @@ limit postgres_connection::statement_limit() const {
   return {steady::now() + with_.statement_timeout, cancel_};
 }
 
+namespace {
+
+void check_text(const query& of) {
+  if (of.postgres.empty())
+    throw error(errc::statement_failed, fmt::format("'{}' has no text for PostgreSQL", of.name));
+}
+
+}  // namespace
+
 // Refuses anything in a transaction that has ended or failed: after a silent rollback it would commit alone.
 void postgres_connection::check_usable(bool to_savepoint) const {
   if (cancel_.stop_requested()) throw error(errc::cancelled, "stopped inside a transaction");
@@ -142,8 +153,7 @@ void postgres_connection::end_part() {
 
 void postgres_connection::queue(const query& text, std::span<const value> values) {
   const auto sql = text.postgres;
-  if (sql.empty())
-    throw error(errc::statement_failed, fmt::format("'{}' has no text for PostgreSQL", text.name));
+  check_text(text);
   if (!with_.prepared_statements) return pipeline_->run_as_typed(sql, values);
   auto found = prepared_.find(sql);
   if (found == prepared_.end()) {
@@ -211,6 +221,7 @@ result postgres_connection::run_queued() {
 result postgres_connection::execute(const query& text, std::span<const value> values) {
   check_allowed(text.postgres);
   begin_if_wanted();
+  queue_posted();
   queue(text, values);
   return run_queued();
 }
@@ -218,16 +229,33 @@ result postgres_connection::execute(const query& text, std::span<const value> va
 result postgres_connection::execute(std::string_view sql, std::span<const value> values) {
   check_allowed(sql);
   begin_if_wanted();
+  queue_posted();
   pipeline_->run(sql, values);
   return run_queued();
 }
 
+// What it refuses it refuses at once: later, somebody else would be blamed.
 void postgres_connection::post(const query& text, std::span<const value> values) {
   check_allowed(text.postgres);
+  check_text(text);
+  checked_.assign(values);
   begin_if_wanted();
-  queue(text, values);
-  pipeline_->detach();
-  if (pipeline_->size() >= queued_max) run_queued();
+  posted_.push_back(
+      {std::string(text.name), std::string(text.postgres), parameters(values.begin(), values.end())});
+  posted_bytes_ += statement_bytes + checked_.bytes();
+  if (posted_bytes_ >= posted_bytes_max) queue_posted();
+  if (pipeline_->size() + posted_.size() < queued_max) return;
+  queue_posted();
+  run_queued();
+}
+
+// Goes before what is queued next.
+void postgres_connection::queue_posted() {
+  if (posted_.empty()) return;
+  posted_bytes_ = 0;
+  const auto all = std::exchange(posted_, {});
+  for (const auto& one : all) queue({one.name, "", one.sql}, one.values);
+  pipeline_->detach();  // before the texts are gone
 }
 
 std::vector<std::int64_t> postgres_connection::execute_many(const query& text,
@@ -243,6 +271,7 @@ std::vector<result> postgres_connection::execute_all(std::span<const repeated> a
   for (const auto& [text, rows] : all)
     if (!rows.empty()) check_allowed(text.postgres);
   begin_if_wanted();
+  queue_posted();
   std::vector<result> results;
   auto first = pipeline_->size();  // after BEGIN, and what was posted
   const auto collect = [&] {
@@ -271,6 +300,7 @@ void postgres_connection::execute_script(std::string_view sql) {
   const auto statements = split_script(sql);
   for (const auto one : statements) check_allowed(one);
   begin_if_wanted();
+  queue_posted();
   for (std::size_t done = 0; done < statements.size(); done += queued_max) {
     for (const auto one : std::span(statements).subspan(done, std::min(queued_max, statements.size() - done)))
       pipeline_->run(one, {});
@@ -281,6 +311,8 @@ void postgres_connection::execute_script(std::string_view sql) {
 
 void postgres_connection::end_transaction() noexcept {
   phase_ = phase::none;
+  posted_.clear();
+  posted_bytes_ = 0;
   savepoints_.clear();
   trouble_.reset();
   reading_ = false;
@@ -298,6 +330,7 @@ void postgres_connection::check_line() {
 
 void postgres_connection::finish_commit() {
   check_line();
+  queue_posted();
   pipeline_->run(commit_all, {});
   const clear_at_end guard{*pipeline_};
   // Once it is under way nobody may stop it: whoever waits learns how it ended.
@@ -312,6 +345,7 @@ result postgres_connection::execute_last(const query& text, std::span<const valu
   const bool alone = phase_ == phase::wanted;
   check_line();
   phase_ = phase::begun;
+  queue_posted();
   queue(text, values);
   const auto place = pipeline_->size() - 1;
   if (!alone) pipeline_->run(commit_all, {});

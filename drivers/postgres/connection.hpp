@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "postgres/encode.hpp"
 #include "postgres/exchange.hpp"
 #include "postgres/session.hpp"
 #include "settle/database.hpp"
@@ -55,6 +57,7 @@ class postgres_connection final : public connection {
   void check_allowed(std::string_view sql);
   void begin_if_wanted();
   void queue(const query& text, std::span<const value> values);
+  void queue_posted();
   result run_queued();
   void finish(const limit& within);
   void check_line();
@@ -73,6 +76,14 @@ class postgres_connection final : public connection {
   std::optional<pipeline> pipeline_;
   std::unordered_map<std::string_view, std::string> prepared_;  // text → name
   std::deque<std::string> texts_;                               // what prepared_ points to
+  // Posted, and not handed to libpq yet: what is rolled back before the next exchange is never sent.
+  struct posted_statement {
+    std::string name, sql;
+    parameters values;
+  };
+  std::vector<posted_statement> posted_;
+  std::size_t posted_bytes_ = 0;  // about
+  parameter_buffer checked_;
   std::optional<cluster_identity> identity_;
   std::stop_token cancel_;
   phase phase_ = phase::none;

@@ -1,5 +1,6 @@
 #include "postgres/encode.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -21,6 +22,7 @@ struct parameter_buffer::writer {
     if (text.find('\0') != std::string::npos)
       throw error(errc::invalid_argument, "text with a NUL inside; PostgreSQL cannot hold it, bytes can");
     into.data_[at] = text.c_str();
+    into.lengths_[at] = static_cast<int>(std::min<std::size_t>(text.size(), std::numeric_limits<int>::max()));
   }
   void operator()(const blob& data) const {
     if (data.bytes.size() > std::numeric_limits<int>::max())

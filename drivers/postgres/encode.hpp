@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -15,6 +17,9 @@ class parameter_buffer {
  public:
   // Throws invalid_argument for text with a NUL inside, which PostgreSQL cannot hold.
   void assign(std::span<const value> values);
+
+  // About: how much of it goes over the line.
+  std::size_t bytes() const { return std::accumulate(lengths_.begin(), lengths_.end(), std::size_t{0}); }
 
   int count() const { return static_cast<int>(data_.size()); }
   const char* const* data() const { return data_.data(); }

@@ -142,6 +142,49 @@ TEST_F(postgres_driver, a_table_that_changes_under_a_prepared_statement_costs_on
   EXPECT_EQ(code_of([&] { db->read().execute(all); }), std::nullopt);
 }
 
+// A sequence tells: what was drawn from it stays drawn.
+TEST_F(postgres_driver, what_was_posted_and_rolled_back_was_never_sent_unless_there_was_much_of_it) {
+  server_->run("create sequence drawn");
+  const query draw{"test.draw", "", "select nextval('drawn'), length($1::text)"};
+  const auto drawn = [&] {
+    return open()
+        ->read()
+        .execute("select case when is_called then last_value else 0 end from drawn")[0][0]
+        .integer();
+  };
+  for (const bool prepared : {true, false}) {
+    auto db = open({.prepared_statements = prepared});
+    auto tx = db->begin();
+    tx.execute("select 1");
+    for (int n = 0; n < 10; ++n) tx.post(draw, {"little"});
+    tx.rollback();
+  }
+  EXPECT_EQ(drawn(), 0);
+  auto db = open();
+  {
+    auto tx = db->begin();
+    for (int n = 0; n < 10; ++n) tx.post(draw, {std::string(2000, 'x')});
+  }
+  const auto early = drawn();
+  EXPECT_GE(early, 5) << "so that the server has something to do meanwhile";
+  EXPECT_LT(early, 10);
+  auto tx = db->begin();
+  for (int n = 0; n < 10; ++n) tx.post(draw, {"little"});
+  tx.commit();
+  EXPECT_EQ(drawn(), early + 10);
+}
+
+TEST_F(postgres_driver, what_cannot_be_sent_is_refused_when_it_is_posted) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  const query insert{"test.insert", "", "insert into notes (id, note) values ($1, $2)"};
+  tx.post(insert, {1, "fine"});
+  EXPECT_EQ(code_of([&] { tx.post(insert, {2, std::string("a\0b", 3)}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { tx.post(query{"test.nothing", "select 1", ""}); }), errc::statement_failed);
+  tx.commit();
+  EXPECT_EQ(db->read().execute("select count(*) from notes")[0][0].integer(), 1);
+}
+
 TEST_F(postgres_driver, behind_a_failed_statement_a_savepoint_of_the_caller_still_helps) {
   auto db = open_with_notes();
   auto tx = db->begin();
