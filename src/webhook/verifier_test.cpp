@@ -108,7 +108,7 @@ TEST(webhook_encoding, is_strict) {
 }
 
 // The time of a comparison must not tell how much of a guess is right. Long texts make the difference plain:
-// one that stops early would take a thousandth.
+// one that stops early would take a thousandth, which no busy machine hides.
 TEST(webhook_crypto, compares_in_a_time_that_does_not_depend_on_the_place_of_a_difference) {
   const std::string right(4 << 20, 'x');
   const auto best_of = [&](std::size_t at) {
@@ -123,8 +123,8 @@ TEST(webhook_crypto, compares_in_a_time_that_does_not_depend_on_the_place_of_a_d
     return best;
   };
   const auto first = best_of(0), last = best_of(right.size() - 1);
-  EXPECT_GT(first * 3, last);
-  EXPECT_GT(last * 3, first);
+  EXPECT_GT(first * 50, last);
+  EXPECT_GT(last * 50, first);
   EXPECT_TRUE(hooks::equal_in_constant_time(right, right));
   EXPECT_FALSE(hooks::equal_in_constant_time(right, "x"));
 }
