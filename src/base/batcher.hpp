@@ -77,7 +77,8 @@ class batcher {
     changed_.notify_all();
   }
 
-  // A failure that is not the store's splits the batch, so that one bad item fails alone.
+  // A failure that is not the store's splits the batch, so that one bad item fails alone. Every caller gets
+  // an error of its own: one object for all would be freed by whichever thread looks at it last.
   void flush(std::span<waiting* const> batch) noexcept {
     std::vector<Item> items;
     items.reserve(batch.size());
@@ -88,17 +89,24 @@ class batcher {
       for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->result = std::move(results[i]);
       return;
     } catch (const error& e) {
-      if (e.retryable() || batch.size() == 1) return fail(batch, std::current_exception());
+      if (e.retryable() || batch.size() == 1) {
+        for (auto* one : batch) one->failure = std::make_exception_ptr(detached(e));
+        return;
+      }
     } catch (...) {
-      return fail(batch, std::current_exception());
+      for (auto* one : batch) one->failure = std::current_exception();
+      return;
     }
     const auto middle = batch.size() / 2;
     flush(batch.first(middle));
     flush(batch.subspan(middle));
   }
 
-  static void fail(std::span<waiting* const> batch, const std::exception_ptr& why) noexcept {
-    for (auto* one : batch) one->failure = why;
+  // A plain copy would share its text with the other copies.
+  static error detached(const error& shared) {
+    error own = shared;
+    static_cast<std::runtime_error&>(own) = std::runtime_error(std::string(shared.what()));
+    return own;
   }
 
   flush_function flush_;

@@ -4,6 +4,7 @@
 
 #include <latch>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "support/expect_error.hpp"
@@ -142,6 +143,37 @@ TEST(batcher, trouble_of_the_store_fails_everyone_with_the_retryable_error_and_i
                       [&](int i) { failed += code_of([&] { b.call(i); }) == errc::store_unavailable; });
   EXPECT_EQ(failed, 10);
   EXPECT_EQ(flushes, 2);
+}
+
+TEST(batcher, every_caller_gets_a_whole_error_of_its_own) {
+  gate first;
+  const auto thrown = error::with_unknown_outcome(errc::store_unavailable, "disk");
+  int_batcher b(
+      [&](std::span<const int> items) -> std::vector<int> {
+        if (items[0] == 0) {
+          first.pass();
+          return doubled(items);
+        }
+        throw thrown;
+      },
+      {});
+  std::mutex mutex;
+  std::set<const void*> texts;
+  std::atomic<int> whole = 0;
+  std::latch all_caught(10);
+  call_behind_a_flush(b, first, 10, [&](int i) {
+    try {
+      b.call(i);
+    } catch (const error& e) {
+      whole +=
+          e.code() == thrown.code() && e.outcome_unknown() && std::string_view(e.what()) == thrown.what();
+      all_caught.arrive_and_wait();  // so that none is freed while another's address is taken
+      const std::scoped_lock lock(mutex);
+      texts.insert(e.what());
+    }
+  });
+  EXPECT_EQ(whole, 10);
+  EXPECT_EQ(texts.size(), 10u);
 }
 
 TEST(batcher, works_again_after_a_failure) {
