@@ -35,8 +35,8 @@ struct message {
   std::string payload;
 };
 
-// All CloudEvents attributes of a message in a fixed order, empty ones left out. Drivers map these to
-// headers with the prefix of their protocol.
+// All attributes of a message in a fixed order, empty ones left out. Drivers map them to headers with the
+// prefix of their protocol, but `settle-dlq-…` of dead letters, no names of CloudEvents, to plain headers.
 std::vector<std::pair<std::string, std::string>> cloudevents_attributes(const message& of);
 
 enum class publish_status {

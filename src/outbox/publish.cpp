@@ -17,21 +17,26 @@
 namespace settle::inline v0 {
 namespace {
 
-// CloudEvents attributes that Settle writes itself.
+// Attributes of CloudEvents and headers that Settle writes itself.
 constexpr std::array<std::string_view, 29> reserved_headers{
     "naturalkey", "id", "source", "specversion", "type", "datacontenttype", "dataschema", "subject", "time",
     "partitionkey", "correlationid", "causationid", "traceparent", "tracestate", "sequence", "settledatabase",
     "settleplace",
     // on dead letters
-    "settledlqreason", "settledlqerror", "settledlqattempts", "settledlqconsumer", "settledlqfailedat",
-    "settledlqtopic", "settledlqpartition", "settledlqoffset",
+    "settle-dlq-reason", "settle-dlq-error", "settle-dlq-attempts", "settle-dlq-consumer",
+    "settle-dlq-failed-at", "settle-dlq-topic", "settle-dlq-partition", "settle-dlq-offset",
     // on replays
     "settlereplay", "settlereplayfor", "settlereplayof", "settleoutoforder"};
 
 constexpr std::size_t headers_parameter = 7;  // of insert_event
 
+bool is_reserved(std::string_view name) {
+  return std::ranges::find(reserved_headers, name) != reserved_headers.end();
+}
+
 void check_header_name(std::string_view name) {
   check_name(name, {"header name", event_limits::name_bytes_max});
+  if (is_reserved(name)) return;  // those of dead letters are none of CloudEvents'
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   if (!std::ranges::all_of(name, allowed))
     throw error(errc::invalid_name,
@@ -39,7 +44,7 @@ void check_header_name(std::string_view name) {
 }
 
 void check_not_reserved(std::string_view name) {
-  if (std::ranges::find(reserved_headers, name) != reserved_headers.end())
+  if (is_reserved(name))
     throw error(errc::invalid_name, fmt::format("the header '{}' is set by Settle itself", name));
 }
 
