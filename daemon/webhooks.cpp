@@ -36,9 +36,9 @@ void webhooks::add_routes(http::router& to, const store& in) const {
             {.body_bytes_max = by.of().body_bytes_max});
   }
   to.post("/webhooks/{source}",
-          [](const http::request&) {
+          [](const http::request& asked) {
             return http::problem(404, "webhook_source_unknown",
-                                 "the configuration has no table [webhook.NAME] of this name");
+                                 "the configuration has no table [webhook.NAME] of this name", asked.path);
           },
           {.quick = true});
 }

@@ -133,7 +133,7 @@ http::response come_again(http::response with) {
   return with;
 }
 
-http::response told(const claim_result& of) {
+http::response told(const http::request& asked, const claim_result& of) {
   switch (of.outcome) {
     case claim_outcome::claimed:
     case claim_outcome::ask:
@@ -141,38 +141,41 @@ http::response told(const claim_result& of) {
     case claim_outcome::completed:
       return http::json(200, json::object{{"outcome", "completed"}, {"answer", shown(of.what)}});
     case claim_outcome::in_flight:
-      return come_again(
-          http::problem(409, "idempotency_in_flight",
-                        "the first request with this key is still at work; come again with it"));
+      return come_again(http::problem(409, "idempotency_in_flight",
+                                      "the first request with this key is still at work; come again with it",
+                                      asked.path));
     case claim_outcome::mismatch:
       return http::problem(422, "idempotency_key_reused",
-                           "this key was used for another request; a new action needs a new key");
+                           "this key was used for another request; a new action needs a new key", asked.path);
     case claim_outcome::unknown:
       break;
   }
   return http::problem(
       409, "idempotency_outcome_unknown",
       "whoever claimed this key was not heard of again, and nobody knows whether the work was done; "
-      "`settle keys unknown` lists such claims, and `settle keys resolve` decides them");
+      "`settle keys unknown` lists such claims, and `settle keys resolve` decides them",
+      asked.path);
 }
 
-http::response told(const operation& what, claim_ended of) {
+http::response told(const http::request& asked, claim_ended of) {
   if (of == claim_ended::done)
-    return http::text(200, "application/json", fmt::format(R"({{"outcome":"{}"}})", what.done));
+    return http::text(200, "application/json",
+                      fmt::format(R"({{"outcome":"{}"}})", operation_of(asked).done));
   return http::problem(
       409, "claim_lost",
-      "this token holds the key no longer: its claim was taken over, or is over; nothing was changed");
+      "this token holds the key no longer: its claim was taken over, or is over; nothing was changed",
+      asked.path);
 }
 
-http::response told(const operation& what, const claim_answer& of) {
-  if (const auto* result = std::get_if<claim_result>(&of)) return told(*result);
-  return told(what, std::get<claim_ended>(of));
+http::response told(const http::request& asked, const claim_answer& of) {
+  if (const auto* result = std::get_if<claim_result>(&of)) return told(asked, *result);
+  return told(asked, std::get<claim_ended>(of));
 }
 
 // What the sender can mend.
-http::response refusal_of(const error& why) {
+http::response refusal_of(const http::request& asked, const error& why) {
   const int status = why.code() == errc::payload_too_large ? 413 : 400;
-  return http::problem(status, to_string(why.code()), why.what());
+  return http::problem(status, to_string(why.code()), why.what(), asked.path);
 }
 
 // Requests of one batch: those that make sense become calls, the others are answered.
@@ -216,24 +219,22 @@ class asked_together {
     calls_.push_back(std::move(call));
     numbers_.push_back(n);
   } catch (const bad_field& e) {
-    answers_[n] = http::problem(400, "request_invalid", e.what());
+    answers_[n] = http::problem(400, "request_invalid", e.what(), asked_[n]->path);
   } catch (const error& e) {
-    answers_[n] = refusal_of(e);
+    answers_[n] = refusal_of(*asked_[n], e);
   }
 
   void run(claims& store, std::span<const claim_call> calls, std::span<const std::size_t> numbers) {
     const auto found = store.run(calls);
-    for (std::size_t i = 0; i < found.size(); ++i)
-      answers_[numbers[i]] = told(operation_of(*asked_[numbers[i]]), found[i]);
+    for (std::size_t i = 0; i < found.size(); ++i) answers_[numbers[i]] = told(*asked_[numbers[i]], found[i]);
   }
 
   // The calls are in order, so what does not fit is how the store is set up: it may forget, say.
   void refuse_all(claims& store, const error& why) {
     store.env().log->write(log_level::error, "keys_refused", {{"error", why.what()}});
-    auto answer = http::problem(503, "keys_store_unfit",
-                                fmt::format("keys are not served until this is mended: {}", why.what()));
-    answer.headers.set("Retry-After", "1");
-    for (const auto n : numbers_) answers_[n] = answer;
+    const auto detail = fmt::format("keys are not served until this is mended: {}", why.what());
+    for (const auto n : numbers_)
+      answers_[n] = come_again(http::problem(503, "keys_store_unfit", detail, asked_[n]->path));
   }
 
   // One that cannot be served, because its record is damaged, must not stand in the way of others.
@@ -245,7 +246,8 @@ class asked_together {
         if (e.retryable()) throw;
         store.env().log->write(log_level::error, "key_failed", {{"error", e.what()}});
         answers_[numbers_[i]] =
-            http::problem(500, to_string(e.code()), "this key cannot be served; the log says why");
+            http::problem(500, to_string(e.code()), "this key cannot be served; the log says why",
+                          asked_[numbers_[i]]->path);
       }
     }
   }

@@ -145,8 +145,8 @@ struct response {
 response text(int status, std::string_view content_type, std::string body);
 
 // The answer of an error (RFC 9457): application/problem+json with title, status, detail and a stable `code`
-// for programs, [a-z0-9_].
-response problem(int status, std::string_view code, std::string_view detail);
+// for programs, [a-z0-9_]. `instance` says what it is about: the path that was asked for; left out if empty.
+response problem(int status, std::string_view code, std::string_view detail, std::string_view instance = {});
 
 // What a status is called: "Not Found". Empty for those that nobody knows.
 std::string_view reason_of(int status);

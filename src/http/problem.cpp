@@ -68,13 +68,14 @@ response text(int status, std::string_view content_type, std::string body) {
   return {status, {{"Content-Type", content_type}}, std::move(body)};
 }
 
-response problem(int status, std::string_view code, std::string_view detail) {
+response problem(int status, std::string_view code, std::string_view detail, std::string_view instance) {
   const auto readable = storable_text(detail, detail_bytes_max);
-  const boost::json::object about{{"type", "about:blank"},
-                                  {"title", reason_of(status)},
-                                  {"status", status},
-                                  {"detail", readable},
-                                  {"code", code}};
+  boost::json::object about{{"type", "about:blank"},
+                            {"title", reason_of(status)},
+                            {"status", status},
+                            {"detail", readable},
+                            {"code", code}};
+  if (!instance.empty()) about["instance"] = storable_text(instance, detail_bytes_max);
   return text(status, "application/problem+json", boost::json::serialize(about) + "\n");
 }
 

@@ -207,9 +207,9 @@ response router::handle(request asked, const environment& env) const {
   match found;
   auto refused = split_target(asked);
   if (!refused) refused = table_->find(asked, found);
-  if (refused) return problem(refused.status, refused.code, refused.detail);
-  if (found.path == nullptr) return not_found();
-  if (found.found == nullptr) return not_allowed(*found.path);
+  if (refused) return problem(refused.status, refused.code, refused.detail, asked.path);
+  if (found.path == nullptr) return not_found(asked);
+  if (found.found == nullptr) return not_allowed(asked, *found.path);
   asked.trace = read_trace(asked.headers);
   return answer_of(found.found->what, asked, env, found.path->pattern);
 }

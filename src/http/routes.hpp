@@ -76,8 +76,8 @@ class router::table {
 };
 
 // What a request without a route is answered with.
-response not_found();
-response not_allowed(const path_routes& path);
+response not_found(const request& asked);
+response not_allowed(const request& asked, const path_routes& path);
 
 // Calls a handler; what it throws becomes an answer.
 response answer_of(const handler& what, const request& asked, const environment& env,

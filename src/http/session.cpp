@@ -129,9 +129,9 @@ void session::on_head() {
 }
 
 void session::on_request() {
-  if (to_.path == nullptr) return respond(not_found(), !framing_.keep_alive || framing_.has_body());
+  if (to_.path == nullptr) return respond(not_found(request_), !framing_.keep_alive || framing_.has_body());
   if (to_.found == nullptr)
-    return respond(not_allowed(*to_.path), !framing_.keep_alive || framing_.has_body());
+    return respond(not_allowed(request_, *to_.path), !framing_.keep_alive || framing_.has_body());
   request_.trace = read_trace(request_.headers);
   request_.remote_address = remote_;
   if (!to_.found->options.quick) return hand_over();
@@ -160,7 +160,8 @@ void session::hand_over() {
   request_ = std::move(job_->asked);
   job_.reset();
   with_.counts.refused_request("queue_full");
-  auto answer = problem(503, "queue_full", "too many requests wait; nothing was done, try again");
+  auto answer =
+      problem(503, "queue_full", "too many requests wait; nothing was done, try again", request_.path);
   answer.headers.set("Retry-After", "1");
   respond(std::move(answer), !framing_.keep_alive);
 }
@@ -169,7 +170,7 @@ void session::hand_over() {
 void session::refuse(const refusal& why) {
   with_.counts.refused_request(why.code);
   if (stage_ == stage::head) asked_at_ = with_.now;
-  auto answer = problem(why.status, why.code, why.detail);
+  auto answer = problem(why.status, why.code, why.detail, request_.path);
   if (why.status == 503) answer.headers.set("Retry-After", "1");
   respond(std::move(answer), true);
 }
@@ -218,6 +219,7 @@ void session::next_request() {
   counted_bytes_ = 0;
   to_ = {};
   request_.method.clear();
+  request_.path.clear();
   request_.headers.clear();
   request_.body.clear();
   request_.path_parameters.clear();

@@ -41,6 +41,12 @@ TEST(http_problem, is_a_document_of_rfc_9457) {
   EXPECT_NO_THROW(boost::json::parse(problem(400, "x", "\xff\xfe").body)) << "whatever a client sends in";
 }
 
+TEST(http_problem, names_the_path_that_was_asked_for_if_there_is_one) {
+  const auto with = boost::json::parse(problem(404, "order_unknown", "no such order", "/orders/4%2F2").body);
+  EXPECT_EQ(with.at("instance").as_string(), "/orders/4%2F2");
+  EXPECT_FALSE(boost::json::parse(problem(404, "x", "y").body).as_object().contains("instance"));
+}
+
 TEST(http_text, is_decoded_only_if_it_is_whole) {
   EXPECT_EQ(percent_decoded("a%2Fb%20c"), "a/b c");
   EXPECT_EQ(percent_decoded("a+b", true), "a b");

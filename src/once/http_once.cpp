@@ -30,7 +30,7 @@ class route {
     if (refused) return std::move(*refused);
     if (!key) return unprotected(asked);
     const auto caller = policy_.caller(asked);
-    if (!caller) return caller_unknown();
+    if (!caller) return caller_unknown(asked);
     return execute(asked, *caller, *key);
   }
 
@@ -59,9 +59,9 @@ class route {
       case once_outcome::replayed:
         return replayed(result.what);
       case once_outcome::in_flight:
-        return in_flight(policy_);
+        return in_flight(policy_, asked);
       case once_outcome::mismatch:
-        return mismatch(policy_);
+        return mismatch(policy_, asked);
     }
     throw error(errc::invalid_argument, "an outcome that nobody knows");
   }
@@ -77,7 +77,7 @@ class route {
       throw;
     } catch (...) {
       thrown = std::current_exception();
-      return {handler_failed(), keeps::answer};
+      return {handler_failed(asked), keeps::answer};
     }
   }
 

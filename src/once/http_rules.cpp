@@ -55,12 +55,17 @@ std::optional<std::string> fields_of(const idempotency& policy, const std::strin
   return text;
 }
 
-response refuse(const idempotency& policy, int status, std::string_view code, std::string_view detail) {
-  if (policy.profile == idempotency_profile::ietf) return problem(status, code, detail);
-  const json::object error{{"type", "idempotency_error"},
-                           {"code", json::string_view(code.data(), code.size())},
-                           {"message", json::string_view(detail.data(), detail.size())}};
-  return text(status, "application/json", json::serialize(json::object{{"error", error}}));
+struct refusal {
+  int status;
+  std::string_view code;
+  std::string_view detail;
+};
+
+response refuse(const idempotency& policy, const request& asked, const refusal& why) {
+  if (policy.profile == idempotency_profile::ietf)
+    return problem(why.status, why.code, why.detail, asked.path);
+  const json::object error{{"type", "idempotency_error"}, {"code", why.code}, {"message", why.detail}};
+  return text(why.status, "application/json", json::serialize(json::object{{"error", error}}));
 }
 
 }  // namespace
@@ -90,18 +95,20 @@ read_key key_of(const idempotency& policy, const request& asked) {
   const auto sent = asked.headers.all("Idempotency-Key");
   if (sent.empty()) {
     if (!policy.required) return {};
-    return {.refused =
-                refuse(policy, 400, "idempotency_key_missing",
-                       "this request needs a header Idempotency-Key: one value per action, the same on every "
-                       "repetition")};
+    return {.refused = refuse(
+                policy, asked,
+                {400, "idempotency_key_missing",
+                 "this request needs a header Idempotency-Key: one value per action, the same on every "
+                 "repetition"})};
   }
   if (sent.size() > 1)
-    return {.refused =
-                refuse(policy, 400, "idempotency_key_invalid", "there is more than one Idempotency-Key")};
+    return {.refused = refuse(policy, asked,
+                              {400, "idempotency_key_invalid", "there is more than one Idempotency-Key"})};
   const auto read = parse_request_key(sent.front());
-  if (!read.key)
-    return {.refused = refuse(policy, 400, "idempotency_key_invalid",
-                              "the Idempotency-Key is no key: " + std::string(to_string(read.refused)))};
+  if (!read.key) {
+    const auto detail = "the Idempotency-Key is no key: " + std::string(to_string(read.refused));
+    return {.refused = refuse(policy, asked, {400, "idempotency_key_invalid", detail})};
+  }
   return {.key = read.key->text()};
 }
 
@@ -127,24 +134,28 @@ response replayed(const answer& of) {
   return made;
 }
 
-response in_flight(const idempotency& policy) {
+response in_flight(const idempotency& policy, const request& asked) {
   auto made =
-      refuse(policy, 409, "idempotency_in_flight",
-             "the first request with this Idempotency-Key is still at work; come again with the same key");
+      refuse(policy, asked,
+             {409, "idempotency_in_flight",
+              "the first request with this Idempotency-Key is still at work; come again with the same key"});
   made.headers.set("Retry-After", "1");
   return made;
 }
 
-response mismatch(const idempotency& policy) {
+response mismatch(const idempotency& policy, const request& asked) {
   const int status = policy.profile == idempotency_profile::stripe ? 400 : 422;
-  return refuse(policy, status, "idempotency_key_reused",
-                "this Idempotency-Key was used for another request; a new action needs a new key");
+  return refuse(policy, asked,
+                {status, "idempotency_key_reused",
+                 "this Idempotency-Key was used for another request; a new action needs a new key"});
 }
 
-response caller_unknown() {
-  return problem(401, "caller_unknown", "this request needs an authenticated caller");
+response caller_unknown(const request& asked) {
+  return problem(401, "caller_unknown", "this request needs an authenticated caller", asked.path);
 }
 
-response handler_failed() { return problem(500, "internal_error", "the service failed; its log says why"); }
+response handler_failed(const request& asked) {
+  return problem(500, "internal_error", "the service failed; its log says why", asked.path);
+}
 
 }  // namespace settle::http

@@ -28,10 +28,10 @@ keeps keep_of(const idempotency& policy, int status);
 
 answer to_record(const idempotency& policy, const kept_response& of);
 response replayed(const answer& of);
-response in_flight(const idempotency& policy);
-response mismatch(const idempotency& policy);
-response caller_unknown();
+response in_flight(const idempotency& policy, const request& asked);
+response mismatch(const idempotency& policy, const request& asked);
+response caller_unknown(const request& asked);
 // What the router answers when a handler throws.
-response handler_failed();
+response handler_failed(const request& asked);
 
 }  // namespace settle::http

@@ -97,11 +97,11 @@ TEST(http_rules, the_status_says_what_stays_unless_the_handler_does) {
 TEST(http_rules, the_profile_of_stripe_answers_as_stripe_does) {
   auto stripe = policy();
   stripe.profile = idempotency_profile::stripe;
-  EXPECT_EQ(mismatch(stripe).status, 400);
-  EXPECT_NE(mismatch(stripe).body.find("\"type\":\"idempotency_error\""), std::string::npos);
-  EXPECT_EQ(mismatch(policy()).status, 422);
-  EXPECT_EQ(in_flight(policy()).status, 409);
-  EXPECT_EQ(in_flight(policy()).headers.find("retry-after"), "1");
+  EXPECT_EQ(mismatch(stripe, {}).status, 400);
+  EXPECT_NE(mismatch(stripe, {}).body.find("\"type\":\"idempotency_error\""), std::string::npos);
+  EXPECT_EQ(mismatch(policy(), {}).status, 422);
+  EXPECT_EQ(in_flight(policy(), {}).status, 409);
+  EXPECT_EQ(in_flight(policy(), {}).headers.find("retry-after"), "1");
 }
 
 }  // namespace

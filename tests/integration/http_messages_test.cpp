@@ -122,6 +122,19 @@ TEST_F(http_messages, with_a_line_that_is_none_are_refused) {
   expect_refused(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11), 400, "request_malformed");
 }
 
+TEST_F(http_messages, that_are_refused_name_their_own_path_and_never_that_of_an_earlier_one) {
+  const auto instance_of = [](const test::raw_answer& got) -> std::string {
+    const auto* named = boost::json::parse(got.body).as_object().if_contains("instance");
+    return named == nullptr ? "none" : std::string(named->as_string());
+  };
+  auto client = connect();
+  EXPECT_EQ(client.ask(get_of("/quick")).status, 200);
+  EXPECT_EQ(client.ask(get_of("/trace/7")).status, 200) << "on another thread";
+  EXPECT_EQ(instance_of(client.ask(get_of("/no/where?token=1"))), "/no/where");
+  EXPECT_EQ(client.ask(get_of("/quick")).status, 200);
+  EXPECT_EQ(instance_of(client.ask("NONSENSE\r\n\r\n")), "none");
+}
+
 TEST_F(http_messages, of_http_1_0_are_answered_and_closed_unless_they_ask_otherwise) {
   auto old = connect();
   const auto answer = old.ask("GET /quick HTTP/1.0\r\n\r\n");
