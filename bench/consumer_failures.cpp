@@ -103,7 +103,7 @@ std::vector<bench::report> without_failures(const bench::options& opts) {
 // fail before they have written anything, as most do that refuse what they are told; or after it, which takes
 // their whole batch down.
 bench::report failing(const bench::options& opts, bool after_writing) {
-  const std::int64_t messages = batch * (opts.quick ? 4 : 3600);
+  const std::int64_t messages = batch * (opts.quick ? 4 : 2400);
   const std::string name = after_writing ? "consumer_failing_late" : "consumer_failing";
   fed_consumer failing(opts.folder / (name + ".db"));
   bench::failing_handler handler(after_writing);
@@ -115,7 +115,7 @@ bench::report failing(const bench::options& opts, bool after_writing) {
   fed_consumer steady(opts.folder / (name + "_steady.db"));
   handle_each(*steady.consumer);
   const auto turns = bench::take_turns(
-      opts.quick ? 1 : 5, [&] { return failing.measure_failing(messages); },
+      opts.quick ? 1 : 9, [&] { return failing.measure_failing(messages); },
       [&] { return steady.measure(messages); });
   auto r = bench::compare(turns, failing_target);
   r.name = name;

@@ -196,30 +196,47 @@ bench::report costs(const bench::options& opts, const std::string& conninfo) {
   return r;
 }
 
-// One message in two hundred fails for ever, another fails once and succeeds when it is tried again. They
-// fail before they have written anything, as most do that refuse what they are told; or after it, which takes
-// their whole batch down.
-bench::report failing(const bench::options& opts, const std::string& conninfo, bool after_writing) {
-  const std::int64_t messages = batch * (opts.quick ? 4 : 1800);
-  const std::string name = after_writing ? "postgres_consumer_failing_late" : "postgres_consumer_failing";
-  fed_consumer failing(conninfo, name);
-  bench::failing_handler handler(after_writing);
+// When a handler fails: before it has asked for anything, as most do that refuse what they are told; after it
+// has posted, of which nothing was sent; or after it has written and waited for that, which takes its whole
+// batch down.
+struct failing_moment {
+  const char* name;
+  const char* text;
+  bool is_late;
+  bool waits;
+  std::int64_t batches;
+};
+constexpr failing_moment failing_moments[] = {
+    {"postgres_consumer_failing", "before writing something", false, false, 900},
+    {"postgres_consumer_failing_posted", "after posting something", true, false, 900},
+    {"postgres_consumer_failing_late", "after writing something and waiting for it, as all do", true, true,
+     300}};
+
+// One message in two hundred fails for ever, another fails once and succeeds when it is tried again.
+bench::report failing(const bench::options& opts, const std::string& conninfo, const failing_moment& when) {
+  const std::int64_t messages = batch * (opts.quick ? 4 : when.batches);
+  const auto write = [&](const settle::message& m, settle::transaction& tx) {
+    if (when.waits)
+      tx.execute(insert_shipment, {m.key});
+    else
+      tx.post(insert_shipment, {m.key});
+  };
+  fed_consumer failing(conninfo, when.name);
+  bench::failing_handler handler(when.waits);
   failing.consumer.on(bench::topic, bench::type, [&](const settle::message& m, settle::transaction& tx) {
-    if (!after_writing) handler.fail_if_told(m);
-    tx.post(insert_shipment, {m.key});
-    if (after_writing) handler.fail_if_told(m);
+    if (!when.is_late) handler.fail_if_told(m);
+    write(m, tx);
+    if (when.is_late) handler.fail_if_told(m);
   });
-  fed_consumer steady(conninfo, name + "_steady");
-  handle_each(steady.consumer);
+  fed_consumer steady(conninfo, std::string(when.name) + "_steady");
+  steady.consumer.on(bench::topic, bench::type, write);
   const auto turns = bench::take_turns(
-      opts.quick ? 1 : 5, [&] { return failing.measure_failing(messages); },
+      opts.quick ? 1 : 9, [&] { return failing.measure_failing(messages); },
       [&] { return steady.measure(messages); });
   auto r = bench::compare(turns, failing_target);
-  r.name = name;
-  r.what = std::string("one message in 200 fails for ever and one once, ") +
-           (after_writing ? "after" : "before") +
-           " writing something, until all is applied or given up; in place of raw: the same consumer without "
-           "failures";
+  r.name = when.name;
+  r.what = std::string("one message in 200 fails for ever and one once, ") + when.text +
+           ", until all is applied or given up; in place of raw: the same consumer without failures";
   r.unit = "messages/s";
   bench::keep_processor_time_only(r);
   bench::add_failure_counts(r, failing.consumer);
@@ -278,8 +295,7 @@ std::vector<bench::report> run(const bench::options& opts, const std::string& se
   auto reports = each(opts, own.conninfo());
   for (auto& one : together(opts, own.conninfo())) reports.push_back(std::move(one));
   reports.push_back(costs(opts, own.conninfo()));
-  for (const bool after_writing : {false, true})
-    reports.push_back(failing(opts, own.conninfo(), after_writing));
+  for (const auto& when : failing_moments) reports.push_back(failing(opts, own.conninfo(), when));
   reports.push_back(with_a_million_waiting(opts, own.conninfo()));
   return reports;
 }

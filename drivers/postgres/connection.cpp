@@ -149,6 +149,16 @@ void postgres_connection::check_unspoiled() const {
 void postgres_connection::end_part() {
   check_unspoiled();
   savepoints_.end_part();
+  if (posted_bytes_ >= posted_bytes_max) queue_posted();
+  part_ = {posted_.size(), posted_bytes_, false};
+}
+
+bool postgres_connection::drop_part() noexcept {
+  if (part_.sent || !conn_) return false;
+  posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(part_.first), posted_.end());
+  posted_bytes_ = part_.first_byte;
+  savepoints_.end_part();
+  return true;
 }
 
 void postgres_connection::queue(const query& text, std::span<const value> values) {
@@ -169,6 +179,13 @@ void postgres_connection::begin_if_wanted() {
   if (phase_ != phase::wanted) return;
   queue(reading_ ? begin_reading : begin_writing, {});
   phase_ = phase::begun;
+}
+
+// What was posted goes first. From here on the caller at work has asked something that cannot be taken back.
+void postgres_connection::begin_exchange() {
+  begin_if_wanted();
+  queue_posted();
+  part_.sent = true;
 }
 
 // What every exchange leaves behind, before anybody looks whether it went well.
@@ -220,16 +237,14 @@ result postgres_connection::run_queued() {
 
 result postgres_connection::execute(const query& text, std::span<const value> values) {
   check_allowed(text.postgres);
-  begin_if_wanted();
-  queue_posted();
+  begin_exchange();
   queue(text, values);
   return run_queued();
 }
 
 result postgres_connection::execute(std::string_view sql, std::span<const value> values) {
   check_allowed(sql);
-  begin_if_wanted();
-  queue_posted();
+  begin_exchange();
   pipeline_->run(sql, values);
   return run_queued();
 }
@@ -243,7 +258,7 @@ void postgres_connection::post(const query& text, std::span<const value> values)
   posted_.push_back(
       {std::string(text.name), std::string(text.postgres), parameters(values.begin(), values.end())});
   posted_bytes_ += statement_bytes + checked_.bytes();
-  if (posted_bytes_ >= posted_bytes_max) queue_posted();
+  if (posted_bytes_ - part_.first_byte >= posted_bytes_max) queue_posted();
   if (pipeline_->size() + posted_.size() < queued_max) return;
   queue_posted();
   run_queued();
@@ -252,6 +267,7 @@ void postgres_connection::post(const query& text, std::span<const value> values)
 // Goes before what is queued next.
 void postgres_connection::queue_posted() {
   if (posted_.empty()) return;
+  part_ = {0, 0, part_.sent || posted_.size() > part_.first};
   posted_bytes_ = 0;
   const auto all = std::exchange(posted_, {});
   for (const auto& one : all) queue({one.name, "", one.sql}, one.values);
@@ -270,8 +286,7 @@ std::vector<std::int64_t> postgres_connection::execute_many(const query& text,
 std::vector<result> postgres_connection::execute_all(std::span<const repeated> all) {
   for (const auto& [text, rows] : all)
     if (!rows.empty()) check_allowed(text.postgres);
-  begin_if_wanted();
-  queue_posted();
+  begin_exchange();
   std::vector<result> results;
   auto first = pipeline_->size();  // after BEGIN, and what was posted
   const auto collect = [&] {
@@ -299,8 +314,7 @@ std::vector<result> postgres_connection::execute_all(std::span<const repeated> a
 void postgres_connection::execute_script(std::string_view sql) {
   const auto statements = split_script(sql);
   for (const auto one : statements) check_allowed(one);
-  begin_if_wanted();
-  queue_posted();
+  begin_exchange();
   for (std::size_t done = 0; done < statements.size(); done += queued_max) {
     for (const auto one : std::span(statements).subspan(done, std::min(queued_max, statements.size() - done)))
       pipeline_->run(one, {});
@@ -313,6 +327,7 @@ void postgres_connection::end_transaction() noexcept {
   phase_ = phase::none;
   posted_.clear();
   posted_bytes_ = 0;
+  part_ = {};
   savepoints_.clear();
   trouble_.reset();
   reading_ = false;

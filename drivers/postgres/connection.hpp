@@ -43,6 +43,7 @@ class postgres_connection final : public connection {
   void execute_script(std::string_view sql) override;
   void post(const query& text, std::span<const value> values) override;
   void end_part() override;
+  bool drop_part() noexcept override;
   void wake_on_commit() noexcept override { wake_ = true; }
   std::optional<cluster_identity> identity() const override { return identity_; }
   bool reusable() noexcept override;
@@ -56,6 +57,7 @@ class postgres_connection final : public connection {
   void check_unspoiled() const;
   void check_allowed(std::string_view sql);
   void begin_if_wanted();
+  void begin_exchange();
   void queue(const query& text, std::span<const value> values);
   void queue_posted();
   result run_queued();
@@ -83,6 +85,12 @@ class postgres_connection final : public connection {
   };
   std::vector<posted_statement> posted_;
   std::size_t posted_bytes_ = 0;  // about
+  // Of the caller at work: where its posted statements begin, and whether it has sent any.
+  struct part {
+    std::size_t first = 0, first_byte = 0;
+    bool sent = false;
+  };
+  part part_;
   parameter_buffer checked_;
   std::optional<cluster_identity> identity_;
   std::stop_token cancel_;

@@ -154,8 +154,9 @@ class connection {
   virtual void post(const query& text, std::span<const value> values) { execute(text, values); }
   virtual void wake_on_commit() noexcept {}
 
-  // As transaction::end_part.
+  // As transaction::end_part and transaction::drop_part.
   virtual void end_part() {}
+  virtual bool drop_part() noexcept { return false; }
 
   // The server as it was when the session began. Nothing if it cannot change, or cannot be found out.
   virtual std::optional<cluster_identity> identity() const { return std::nullopt; }
@@ -206,8 +207,10 @@ class transaction {
   // that were set so far out of reach of later callers. Costs no round trip.
   void end_part();
 
-  // Whether the caller at work, the one since the last end_part(), has asked nothing of the database yet.
-  bool part_is_unused() const { return !used_; }
+  // Instead of it, after a caller that has failed: takes back all that this one has asked of the database, if
+  // none of it has been sent yet. So it is with callers that have asked nothing, and where statements are
+  // sent together, with those that have posted only. False: nothing was done, and only a rollback helps.
+  bool drop_part() noexcept;
 
   // See cluster_identity; nothing on SQLite.
   std::optional<cluster_identity> identity() const;

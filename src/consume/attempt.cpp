@@ -172,6 +172,7 @@ std::optional<consumer::engine::plan> consumer::engine::take_parked(transaction&
 // Neighbours of one handler for whole batches go to it together.
 std::optional<consumer::engine::failure> consumer::engine::run_handlers(
     transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched) {
+  tx.end_part();  // the claims
   const auto started = env().now();
   std::int64_t ran = 0;
   std::vector<const message*> all;
@@ -204,15 +205,15 @@ std::optional<consumer::engine::failure> consumer::engine::run_handlers(
   return std::nullopt;
 }
 
-// A handler that fails before it has asked anything of the database has failed alone, whoever shares its
-// transaction: there is nothing of it to undo, and nothing of theirs can have caused it. So the others go on,
-// and the failure is written down with what they did. What was parked runs nearly alone anyway, and what
-// becomes of it is written elsewhere.
-bool consumer::engine::charge_at_once(const transaction& tx, batch messages, std::size_t at,
+// A handler that fails before it has heard anything of the database has failed alone, whoever shares its
+// transaction: nothing of theirs can have caused it. If what it has asked for was not even sent, there is
+// nothing of it to undo: the others go on, and the failure is written down with what they did. What was
+// parked runs nearly alone anyway, and what becomes of it is written elsewhere.
+bool consumer::engine::charge_at_once(transaction& tx, batch messages, std::size_t at,
                                       const failed_attempt& how, plan& of) {
   auto& one = *messages[at];
-  const bool undone = tx.part_is_unused() || zoo::has(zoo::bug::failed_part_kept);
-  if (!undone || how.why == failure_class::outage || one.parked || of.what[at] != verdict::run) return false;
+  if (how.why == failure_class::outage || one.parked || of.what[at] != verdict::run) return false;
+  if (!zoo::has(zoo::bug::failed_part_kept) && !tx.drop_part()) return false;
   failed_alone(one, how);
   judge_charge(one);
   of.what[at] = verdict::charge;

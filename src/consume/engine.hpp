@@ -140,8 +140,7 @@ class consumer::engine {
   std::optional<plan> take_parked(transaction& tx, batch messages);
   std::optional<failure> run_handlers(transaction& tx, batch messages, plan& of,
                                       consume::handler_watch::attempt& watched);
-  bool charge_at_once(const transaction& tx, batch messages, std::size_t at, const failed_attempt& how,
-                      plan& of);
+  bool charge_at_once(transaction& tx, batch messages, std::size_t at, const failed_attempt& how, plan& of);
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, plan& of);

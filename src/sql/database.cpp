@@ -97,6 +97,12 @@ void transaction::end_part() {
   used_ = false;
 }
 
+bool transaction::drop_part() noexcept {
+  if (used_ && !(connection_ && connection_->drop_part())) return false;
+  used_ = false;
+  return true;
+}
+
 std::optional<cluster_identity> transaction::identity() const { return require(connection_).identity(); }
 
 owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)

@@ -347,30 +347,47 @@ TEST_P(sql_conformance, an_ended_transaction_takes_no_posted_statement) {
 }
 
 // Proves O1
-TEST_P(sql_conformance, a_caller_that_has_asked_for_nothing_is_told_from_one_that_has) {
+TEST_P(sql_conformance, what_a_failed_caller_has_asked_for_is_taken_back_only_if_it_was_not_sent) {
   auto db = open_with_notes();
   auto tx = db->begin();
-  EXPECT_TRUE(tx.part_is_unused());
+  EXPECT_TRUE(tx.drop_part()) << "nothing";
   const parameters row{1, "note"};
   const repeated once{insert_or_skip_note, {&row, 1}};
-  const std::function<void()> ways[] = {
+  const std::function<void()> sent[] = {
       [&] { tx.execute("select 1"); },
       [&] { tx.execute(select_notes); },
       [&] { tx.execute(statement{select_notes, {}}); },
       [&] { tx.execute_many(insert_or_skip_note, {&row, 1}); },
       [&] { tx.execute_all({&once, 1}); },
-      [&] { tx.post(insert_or_skip_note, {2, "note"}); },
-      [&] { tx.post(statement{insert_or_skip_note, {3, "note"}}); },
-      [&] { tx.wake_on_commit(); },
       [&] { EXPECT_THROW(tx.execute("this is no SQL"), error); },
   };
-  for (const auto& use : ways) {
+  for (const auto& use : sent) {
     use();
-    EXPECT_FALSE(tx.part_is_unused()) << &use - ways;
-    if (&use == &std::end(ways)[-1]) break;  // some databases take nothing more after that
+    EXPECT_FALSE(tx.drop_part()) << &use - sent;
+    if (&use == &std::end(sent)[-1]) break;  // some databases take nothing more after that
     tx.end_part();
-    EXPECT_TRUE(tx.part_is_unused()) << &use - ways;
+    EXPECT_TRUE(tx.drop_part()) << &use - sent;
   }
+}
+
+// Proves O1
+TEST_P(sql_conformance, a_failed_caller_takes_nothing_of_others_back) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  tx.post(insert_note, {1, "of one"});
+  tx.end_part();
+  tx.post(insert_note, {2, "of another"});
+  tx.wake_on_commit();
+  const bool taken_back = tx.drop_part();
+  EXPECT_EQ(taken_back, db->speaks() == dialect::postgres) << "where statements are sent together";
+  tx.end_part();
+  tx.post(insert_note, {3, "of a third"});
+  tx.end_part();
+  EXPECT_TRUE(tx.drop_part()) << "of a fourth, who has asked for nothing";
+  tx.commit();
+  EXPECT_EQ(count_notes(*db), taken_back ? 2 : 3);
+  EXPECT_EQ(db->read().execute("select count(*) from notes where id = 2")[0][0].integer(),
+            taken_back ? 0 : 1);
 }
 
 TEST_P(sql_conformance, a_commit_is_there_after_the_database_is_opened_again) {

@@ -239,6 +239,7 @@ TEST(consumer, reports_a_dead_letter_only_when_it_has_committed) {
   }
   b.broker.messages = {bench::make("1", "a")};
   auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    tx.execute("select count(*) from parents");
     if (m.id == "1") throw handler_failed(failure_class::permanent, "never");
     tx.execute("insert into children (parent) values (42)");
   });

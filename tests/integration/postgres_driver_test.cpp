@@ -174,6 +174,45 @@ TEST_F(postgres_driver, what_was_posted_and_rolled_back_was_never_sent_unless_th
   EXPECT_EQ(drawn(), early + 10);
 }
 
+// Proves C1
+TEST_F(postgres_driver, what_a_caller_has_posted_is_taken_back_unless_it_was_too_much_to_wait) {
+  auto db = open_with_notes();
+  const query insert{"test.insert", "", "insert into notes (id, note) values ($1, $2)"};
+  auto tx = db->begin();
+  tx.execute("select 1");
+  int next = 0, kept = 0;
+  for (int caller = 0; caller < 40;
+       ++caller) {  // what others have posted is sent meanwhile, after some of them
+    tx.end_part();
+    tx.post(query{"test.savepoint", "", "savepoint mine"});
+    for (int n = 0; n < 3; ++n) tx.post(insert, {next++, std::string(300, 'x')});
+    if (caller % 2 == 0)
+      kept += 3;
+    else
+      EXPECT_TRUE(tx.drop_part()) << caller;
+  }
+  tx.end_part();
+  for (int n = 0; n < 40; ++n) tx.post(insert, {next++, std::string(300, 'x')});
+  EXPECT_FALSE(tx.drop_part()) << "a part of it is with the server already";
+  tx.end_part();
+  tx.post(insert, {next++, "x"});
+  tx.execute("select 1");
+  EXPECT_FALSE(tx.drop_part()) << "sent with the next statement";
+  tx.commit();
+  EXPECT_EQ(db->read().execute("select count(*) from notes")[0][0].integer(), kept + 41);
+}
+
+TEST_F(postgres_driver, what_a_caller_has_posted_to_no_avail_ends_its_part_as_well) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  tx.execute("savepoint outer_one");
+  tx.end_part();
+  tx.post(query{"test.savepoint", "", "savepoint mine"});
+  EXPECT_TRUE(tx.drop_part());
+  EXPECT_EQ(code_of([&] { tx.execute("rollback to savepoint mine"); }), errc::transaction_control)
+      << "it was never set";
+}
+
 TEST_F(postgres_driver, what_cannot_be_sent_is_refused_when_it_is_posted) {
   auto db = open_with_notes();
   auto tx = db->begin();

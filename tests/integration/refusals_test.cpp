@@ -1,8 +1,10 @@
-// Handlers that fail before they have asked their transaction for anything, on both databases.
+// Handlers that fail before they have asked their transaction for anything, or before it was sent, on both
+// databases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "settle/publish.hpp"
 #include "support/failing_consumer.hpp"
 
 namespace settle {
@@ -11,25 +13,54 @@ namespace {
 using namespace std::chrono_literals;
 using names = std::vector<std::string>;
 
+constexpr const char* insert_effect = "insert into things_done (what) values ($1)";
+
 struct refusals : test::failing_consumer {};
 
 // Proves C1, C3, D1
 TEST_P(refusals, a_handler_that_refuses_before_it_asks_the_database_costs_its_neighbours_nothing) {
   for (const auto* id : {"1", "2", "3", "4", "5"}) deliver(id, id);
-  refusing = {{"2", failure_class::permanent}, {"4", failure_class::poison}};
+  refusing = {{"1", failure_class::permanent}, {"4", failure_class::poison}};
   auto c = make_consumer();
   c->run_once();
   EXPECT_EQ(calls, (names{"1", "2", "3", "4", "5"})) << "nobody runs a second time";
-  EXPECT_EQ(effects(), (names{"1", "3", "5"}));
+  EXPECT_EQ(effects(), (names{"2", "3", "5"}));
   EXPECT_EQ(c->counts().failures, 2);
   ASSERT_EQ(dead_letters(*db).size(), 1u);
-  EXPECT_EQ(dead_letters(*db)[0].what.id, "2");
+  EXPECT_EQ(dead_letters(*db)[0].what.id, "1");
   EXPECT_EQ(dead_letters(*db)[0].attempts, 1);
   refusing.clear();
   time.advance(100ms);
   drain(*c);
-  EXPECT_EQ(effects(), (names{"1", "3", "5", "4"}));
+  EXPECT_EQ(effects(), (names{"2", "3", "5", "4"}));
   EXPECT_EQ(broker.acknowledged.size(), 5u);
+}
+
+// Proves C1, C3
+TEST_P(refusals, what_a_handler_has_only_posted_is_taken_back_without_its_neighbours) {
+  for (const auto* id : {"1", "2", "3", "4", "5"}) deliver(id, id);
+  failing = {{"1", failure_class::permanent}, {"4", failure_class::poison}};
+  consumer c(*db, broker, plain());
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    calls.push_back(m.id);
+    tx.post(query{"test.effect", insert_effect, insert_effect}, {m.id});
+    publish(tx, {.topic = "more", .type = "thing.seen", .key = m.key});
+    if (const auto found = failing.find(m.id); found != failing.end())
+      throw handler_failed(found->second, m.id + " does not work");
+  });
+  c.run_once();
+  if (GetParam() == dialect::postgres) {
+    EXPECT_EQ(calls, (names{"1", "2", "3", "4", "5"})) << "nobody runs a second time";
+  }
+  EXPECT_EQ(effects(), (names{"2", "3", "5"}));
+  failing.clear();
+  time.advance(100ms);
+  drain(c);
+  EXPECT_EQ(effects(), (names{"2", "3", "5", "4"}));
+  EXPECT_EQ(c.counts().failures, 2);
+  ASSERT_EQ(dead_letters(*db).size(), 1u);
+  EXPECT_EQ(dead_letters(*db)[0].what.id, "1");
+  EXPECT_EQ(number("select count(*) from " + table("outbox_events") + " where topic = 'more'"), 4);
 }
 
 // Proves C8
