@@ -124,7 +124,8 @@ TEST_F(http_messages, with_a_line_that_is_none_are_refused) {
 
 TEST_F(http_messages, that_are_refused_name_their_own_path_and_never_that_of_an_earlier_one) {
   const auto instance_of = [](const test::raw_answer& got) -> std::string {
-    const auto* named = boost::json::parse(got.body).as_object().if_contains("instance");
+    const auto document = boost::json::parse(got.body);
+    const auto* named = document.as_object().if_contains("instance");
     return named == nullptr ? "none" : std::string(named->as_string());
   };
   auto client = connect();
