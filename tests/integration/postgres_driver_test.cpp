@@ -181,9 +181,8 @@ TEST_F(postgres_driver, what_a_caller_has_posted_is_taken_back_unless_it_was_too
   auto tx = db->begin();
   tx.execute("select 1");
   int next = 0, kept = 0;
-  for (int caller = 0; caller < 40;
-       ++caller) {  // what others have posted is sent meanwhile, after some of them
-    tx.end_part();
+  for (int caller = 0; caller < 40; ++caller) {
+    tx.end_part();  // after some of them, what others have posted is sent
     tx.post(query{"test.savepoint", "", "savepoint mine"});
     for (int n = 0; n < 3; ++n) tx.post(insert, {next++, std::string(300, 'x')});
     if (caller % 2 == 0)
