@@ -38,6 +38,8 @@ constexpr std::array table{
            "need was away."},
     metric{"settle_consumer_replays_total", counter, "consumer",
            "Dead letters that were replayed to this consumer, and ran."},
+    metric{"settle_consumer_retries_total", counter, "consumer",
+           "Parked messages that were tried again, each time."},
     metric{"settle_dead_letters_total", counter, "consumer, reason",
            "Messages that a consumer has given up; see settle dlq."},
     metric{"settle_guard_moves_total", counter, "machine, outcome",

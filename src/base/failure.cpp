@@ -18,6 +18,7 @@ failure_class class_of_code(errc code) {
     case errc::destination_unavailable:
       return failure_class::outage;
     case errc::store_busy:
+    case errc::ownership_lost:  // of a lock
       return failure_class::transient;
     case errc::decode_failed:
     case errc::invalid_argument:

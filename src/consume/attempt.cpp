@@ -16,7 +16,9 @@ namespace settle::inline v0 {
 namespace {
 
 // Not a failure of the handler: it was made to stop.
-bool is_stop(const error& e) { return e.code() == errc::ownership_lost || e.code() == errc::cancelled; }
+bool is_stop(const error& e, const std::stop_token& asked) {
+  return e.code() == errc::cancelled && asked.stop_requested();
+}
 
 bool is_storable(std::string_view text) { return is_utf8(text) && text.find('\0') == std::string_view::npos; }
 
@@ -30,7 +32,8 @@ void make_storable(consume::work& one) {
   one.unfit = true;
 }
 
-// What stands in for the id of a message that has none: where it was delivered from.
+// What stands in for the id of a message that has none, or none that can be stored: where it was delivered
+// from.
 std::string place_key(const delivery& of) {
   return "no id: " + of.fence.partition + "/" + std::to_string(of.tag.position);
 }
@@ -58,7 +61,7 @@ consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) con
   };
   for (const auto* one : messages) {
     const auto& m = one->what();
-    if ((own_id ? m.id : m.key).empty())
+    if (one->unfit || (own_id ? m.id : m.key).empty())
       keys.all.push_back(keep(place_key(one->content)));
     else
       keys.all.push_back(own_id ? std::string_view(m.id) : keep(m.key + "-" + m.type));
@@ -81,7 +84,10 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
   if (zoo::has(zoo::bug::check_then_insert)) unseen = look_for_records(messages);
   const bool parked = messages[0]->parked.has_value();
-  if (!parked) take_over(messages, cancel);
+  if (!parked) {
+    take_over(messages, cancel);
+    note_suspect(*messages[0], cancel);
+  }
   consume::handler_watch::attempt watched(watch_, cancel);
   auto tx = db_.begin(watched.token());
   auto judged = parked ? take_parked(tx, messages) : claim(tx, messages);
@@ -101,20 +107,20 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     if (zoo::has(zoo::bug::claim_kept_after_failed_handler)) tx.commit("consumer.commit");
     return why;
   }
-  given_up_.clear();
-  write_down(tx, messages, todo);
   if (zoo::has(zoo::bug::ack_before_commit) && !parked) {
     std::vector<delivery_tag> tags;
     for (const auto* one : messages) tags.push_back(one->content.tag);
     subscription_->acknowledge(tags);
   }
-  try {
+  given_up_.clear();
+  try {  // what handlers have posted may fail only now
+    write_down(tx, messages, todo);
     tx.post(queries::consume::keep_durable);
     tx.commit("consumer.commit");
   } catch (const error& e) {
     // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
     if (next && e.outcome_unknown()) will_not_run(*next);
-    if (is_stop(e)) throw;
+    if (is_stop(e, watched.token())) throw;
     return failure{std::nullopt, describe(e, messages[0]->what())};
   }
   if (!todo.fresh.empty()) retention_.note_committed();
@@ -160,6 +166,19 @@ void consumer::engine::take_over(batch messages, const std::stop_token& cancel) 
                       {"partition", partition},
                       {"messages", std::to_string(options_.batch_max)}});
   }
+}
+
+// A replay is not parked: its letter remembers over how many processes it was begun that had taken over from
+// one that did not end its work. It runs alone, so it is not among others.
+void consumer::engine::note_suspect(work& one, const std::stop_token& cancel) {
+  const auto careful = cautious_.find(one.content.fence.partition);
+  if (careful == cautious_.end() || one.charge || address_of(one.what()) != options_.name) return;
+  auto tx = db_.begin(cancel);
+  const auto begun = note_replay_start(tx, one.what());
+  tx.commit("consumer.note_replay");
+  if (begun >= consume::crashes_max)
+    one.charge = failed_attempt{env().now(), failure_class::poison,
+                                std::to_string(begun) + " processes ended while it ran"};
 }
 
 std::optional<consumer::engine::plan> consumer::engine::take_parked(transaction& tx, batch messages) {
@@ -213,6 +232,7 @@ bool consumer::engine::charge_at_once(transaction& tx, batch messages, std::size
                                       const failed_attempt& how, plan& of) {
   auto& one = *messages[at];
   if (how.why == failure_class::outage || one.parked || of.what[at] != verdict::run) return false;
+  if (read_beside_) return false;
   if (!zoo::has(zoo::bug::failed_part_kept) && !tx.drop_part()) return false;
   failed_alone(one, how);
   judge_charge(one);
@@ -231,22 +251,25 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   tx.set_cause(cause_of(m));
   std::optional<failed_attempt> failed;
   bool stopped = false;
+  read_beside_ = false;
   watched.handler_begins();
+  std::optional<sql::handler_scope> scope;
+  if (!what.alone || db_.speaks() == dialect::sqlite) scope.emplace(db_);
   try {
-    std::optional<sql::handler_scope> scope;
-    if (!what.alone || db_.speaks() == dialect::sqlite) scope.emplace(db_);
     with_fault_points(env(), "consumer.handler",
                       [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
     tx.end_part();
   } catch (const error& e) {
     failed = describe(e, m);
-    stopped = is_stop(e);
+    stopped = is_stop(e, watched.token());
   } catch (const std::exception& e) {
     failed = describe(e, m);
   } catch (...) {
     failed = failed_attempt{env().now(), failure_class::poison,
                             "the handler threw something that is not a std::exception"};
   }
+  read_beside_ = scope && scope->has_read();
+  scope.reset();
   if (watched.handler_ends())
     return failed_attempt{env().now(), failure_class::poison, "the handler took longer than handler_timeout"};
   if (stopped) throw error(errc::cancelled, failed->error);
@@ -308,14 +331,16 @@ dead_letter consumer::engine::beyond_horizon(const work& of) const {
 
 void consumer::engine::succeeded(batch messages, const plan& of) {
   std::map<verdict, std::int64_t> counted;
-  std::int64_t given_up = 0;
+  std::int64_t charged_away = 0;  // to a dead letter, new or old
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto what = of.what[i];
     ++counted[what];
-    given_up += what == verdict::charge && messages[i]->given_up() ? 1 : 0;
+    const bool replay = !address_of(messages[i]->what()).empty();
+    if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;
     if (what == verdict::cautious) --cautious_[messages[i]->content.fence.partition];
+    if (replay) cautious_.erase(messages[i]->content.fence.partition);  // it was this one, or nobody
     if (what != verdict::run && what != verdict::ignore) report_skipped(messages[i]->what(), what);
-    done_.push_back(messages[i]);
+    if (what != verdict::gone) done_.push_back(messages[i]);
   }
   if (counted[verdict::run] + counted[verdict::replay] > 0) {
     ++successes_;
@@ -329,7 +354,7 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
         counted[verdict::beyond_horizon]);
   count("settle_consumer_ignored_total", &consumer_counts::ignored, counted[verdict::ignore]);
   count("settle_consumer_parked_total", &consumer_counts::parked,
-        counted[verdict::behind] + counted[verdict::cautious] + counted[verdict::charge] - given_up);
+        counted[verdict::behind] + counted[verdict::cautious] + counted[verdict::charge] - charged_away);
   report_given_up();
   count("settle_consumer_replays_total", &consumer_counts::replays, counted[verdict::replay]);
   count("settle_consumer_others_replays_total", &consumer_counts::others_replays,

@@ -154,7 +154,7 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   run_announced(cancel);
   const bool many = unacknowledged_.size() >= acknowledge_after * options_.batch_max;
   if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge();
-  return !outage_.lasts();
+  return outage_.may_try(env().now());
 }
 
 // Several batches are read ahead: one look at each partition serves them all. During an outage a little is
@@ -199,6 +199,19 @@ bool consumer::engine::sweep(const std::stop_token& cancel) {
   return gone > 0;
 }
 
+// Who comes next may not listen to all of it any more, and then nobody else will say so.
+void consumer::engine::note_settled() noexcept {
+  try {
+    retention_.set_settled(subscription_->settled());
+    auto tx = db_.begin();
+    retention_.note_settled(tx);
+    tx.commit("consumer.note_settled");
+  } catch (const std::exception& e) {
+    env().log->write(log_level::warning, "end_of_work_not_noted",
+                     {{"consumer", options_.name}, {"error", e.what()}});
+  }
+}
+
 // Slow handlers get small batches, so that a transaction lasts about batch_time.
 std::size_t consumer::engine::batch_limit() const {
   if (handler_us_ <= 0) return options_.batch_max;
@@ -206,16 +219,16 @@ std::size_t consumer::engine::batch_limit() const {
   return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(fits, 1e6)), 1, options_.batch_max);
 }
 
-// What arrives during an outage changes nothing.
+// What arrives before an outage may be over changes nothing.
 wakeup& consumer::engine::arrivals() {
   subscribe();
-  if (outage_.lasts()) return no_arrivals_;
+  if (!outage_.may_try(env().now())) return no_arrivals_;
   return subscription_->arrivals();
 }
 
 duration consumer::engine::idle_wait() const {
   const auto now = env().now();
-  const auto until = outage_.lasts() ? outage_.until() : parked_look_;
+  const auto until = outage_.may_try(now) ? parked_look_ : outage_.until();
   return std::clamp<duration>(until - now, std::chrono::milliseconds(1), options_.idle_poll);
 }
 
@@ -232,6 +245,7 @@ void consumer::engine::leave() noexcept {
     env().log->write(log_level::warning, "acknowledge_failed",
                      {{"consumer", options_.name}, {"error", e.what()}});
   }
+  if (subscription_) note_settled();
   if (subscription_) subscription_->leave();
   inbox_.clear();
 }

@@ -63,6 +63,7 @@ class consumer::engine {
   void take_done();
   void acknowledge();
   bool sweep(const std::stop_token& cancel);
+  void note_settled() noexcept;
   std::size_t batch_limit() const;
 
   // failures.cpp: what follows from failures.
@@ -117,6 +118,7 @@ class consumer::engine {
   consume::inbox::predicate alone() const;
   std::vector<bool> look_for_records(batch messages);
   void take_over(batch messages, const std::stop_token& cancel);
+  void note_suspect(work& one, const std::stop_token& cancel);
   // What is to be done with each message of a batch.
   enum class verdict {
     run,
@@ -195,6 +197,7 @@ class consumer::engine {
   bool announce_with_batch_ = false;  // parked messages that are due
   bool others_park_ = false;          // what this consumer has no handler for
   bool split_ = false;                // the batch at hand was
+  bool read_beside_ = false;          // the last handler has read what its transaction does not show
   announcement announced_;            // committed, and not run yet
   std::vector<std::int64_t> unended_;    // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;           // transactions with handlers that committed

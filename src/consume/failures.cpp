@@ -55,8 +55,9 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
   const auto apply_unless_behind = [&](batch part) {
     std::vector<work*> free;
     for (auto* one : part) {
-      const bool behind = std::ranges::any_of(messages, [&](const work* earlier) {
-        return earlier != one && earlier->charge && consume::same_key(earlier->what(), one->what());
+      const auto earlier = std::ranges::subrange(messages.begin(), std::ranges::find(messages, one));
+      const bool behind = std::ranges::any_of(earlier, [&](const work* other) {
+        return other->charge && consume::same_key(other->what(), one->what());
       });
       if (!behind) free.push_back(one);
     }

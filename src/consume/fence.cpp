@@ -35,11 +35,13 @@ std::vector<std::string> fence_keeper::take_over(database& db, const fences& hel
     const auto known = raised_.find(partition);
     if (known != raised_.end() && known->second.epoch >= epoch) continue;
     bool open = false;
+    auto tx = db.begin(cancel);
     try {
-      open = raise(db, by->fence, cancel);
-    } catch (const error& e) {
+      open = raise(tx, by->fence);
+    } catch (const error& e) {  // it was waited for in vain
       if (e.code() != errc::store_busy || !end_stopped_owner(db, by->fence)) throw;
-      open = raise(db, by->fence, cancel);
+      auto again = db.begin(cancel);
+      open = raise(again, by->fence);
     }
     raised_[partition] = {by->tag.partition, epoch};
     if (open) left_open.push_back(partition);
@@ -49,9 +51,8 @@ std::vector<std::string> fence_keeper::take_over(database& db, const fences& hel
 
 // Whether its former owner was at work. If there is a newer owner, nothing changes, and the batch will find
 // out.
-bool fence_keeper::raise(database& db, const partition_fence& fence, const std::stop_token& cancel) const {
+bool fence_keeper::raise(owned_transaction& tx, const partition_fence& fence) const {
   const auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(takeover_wait_).count();
-  auto tx = db.begin(cancel);
   const auto found =
       tx.commit_with({queries::consume::take_over, {consumer_, fence.partition, fence.epoch, wait_ms}},
                      "consumer.take_over");

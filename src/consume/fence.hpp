@@ -42,7 +42,7 @@ class fence_keeper {
   void check(transaction& tx, const fences& held, const result& rows) const;
 
  private:
-  bool raise(database& db, const partition_fence& fence, const std::stop_token& cancel) const;
+  bool raise(owned_transaction& tx, const partition_fence& fence) const;
   bool end_stopped_owner(database& db, const partition_fence& fence) const;
 
   std::string consumer_;

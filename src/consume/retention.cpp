@@ -179,10 +179,14 @@ bool retention::has_old(transaction& tx) {
   return old;
 }
 
-std::int64_t retention::expire(transaction& tx, std::int64_t batches_max) {
+void retention::note_settled(transaction& tx) const {
   std::vector<parameters> done;
   for (const auto& in : settled_) done.push_back({consumer_, in.log, in.position});
   tx.execute_many(queries::consume::note_settled, done);
+}
+
+std::int64_t retention::expire(transaction& tx, std::int64_t batches_max) {
+  note_settled(tx);
   const auto keep = first_to_keep(tx, batches_max);
   if (!keep) {
     look_again_later();

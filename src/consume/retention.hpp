@@ -53,8 +53,10 @@ class retention {
   // A transaction with a note has committed.
   void note_committed() { numbered_ = true; }
 
-  // What the broker is done with; to be told before note() and expire().
+  // What the broker is done with; to be told before note(), note_settled() and expire().
   void set_settled(std::vector<settled_partition> done);
+  // So that whoever sweeps next knows it.
+  void note_settled(transaction& tx) const;
 
   bool due() const;
   // Whether a batch is old enough to go, in any transaction. If not, the next look is due later.

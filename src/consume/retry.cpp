@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "consume/engine.hpp"
+#include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
 namespace {
@@ -116,7 +117,8 @@ consumer::engine::announcement consumer::engine::announce(transaction& tx, std::
   if (!unended_.empty()) {
     parking_.end(tx, unended_);
     for (auto& one : due)
-      if (std::ranges::find(unended_, one.parked->id) != unended_.end()) one.parked->starts = 0;
+      if (one.parked->starts > 0 && std::ranges::find(unended_, one.parked->id) != unended_.end())
+        --one.parked->starts;
     made.ends_unended = true;
   }
   std::vector<work*> all;
@@ -148,8 +150,9 @@ bool consumer::engine::run_announced(const std::stop_token& cancel) {
   for (auto& one : all.messages) ours.push_back(&one);
   try {
     done_.clear();
-    if (ours[0]->parked->starts < consume::crashes_max)
-      try_parked(ours, all.at + consume::announced_for / 2, cancel);
+    const auto enough = all.at + consume::announced_for / 2;
+    if (env().now() >= enough) announce_with_batch_ = true;  // as if the batch had come to nothing
+    if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, enough, cancel);
     const auto done = std::exchange(done_, {});
     std::vector<work*> rest;
     for (auto* one : ours)
@@ -176,6 +179,7 @@ void consumer::engine::try_parked(batch messages, timestamp enough, const std::s
       if (m.key.empty() || !failed.contains({m.topic, m.key})) chunk.push_back(messages[next]);
     }
     if (chunk.empty()) continue;
+    env().counters->add("settle_consumer_retries_total", {{"consumer", options_.name}}, std::ssize(chunk));
     apply(chunk, cancel);
     retry_together_ = std::min(2 * retry_together_, options_.batch_max);
     for (const auto* one : chunk) {
@@ -196,7 +200,10 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
   std::set<consume::key_view> failed;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];
-    if (!ours[i]) continue;
+    if (!ours[i]) {
+      unended_.push_back(one.parked->id);
+      continue;
+    }
     if (one.parked->starts >= consume::crashes_max && !one.charge)
       one.charge = failed_attempt{env().now(), failure_class::poison,
                                   std::to_string(one.parked->starts) + " processes ended while it ran"};

@@ -1,5 +1,7 @@
 // What a consumer does with a replay that reaches it. The letter's row decides: a copy counts as long as the
 // row waits for exactly that replay.
+#include <algorithm>
+
 #include "base/failed_attempts.hpp"
 #include "base/text.hpp"
 #include "dead_letter/row.hpp"
@@ -26,6 +28,20 @@ std::optional<dead_letter> take_replay(transaction& tx, const message& m) {
   letter.what.extensions["settlereplay"] = std::to_string(letter.replays);
   if (!letter.what.key.empty() && !letter.blocks_key) letter.what.extensions["settleoutoforder"] = "true";
   return letter;
+}
+
+std::int64_t note_replay_start(transaction& tx, const message& m) {
+  const auto mark = dlq::replay_mark_of(m);
+  if (!mark) return 0;
+  const auto found =
+      tx.execute(queries::dead_letter::lock_replaying, {mark->letter, mark->replays, replay_address(m)});
+  if (found.empty()) return 0;
+  const auto begins = "replay " + std::to_string(mark->replays) + " begins after a process has ended";
+  auto history = failed_attempts_from_json(found[0][0].text());
+  const auto begun = 1 + std::ranges::count(history, begins, &failed_attempt::error);
+  history.push_back({tx.env().now(), failure_class::poison, begins});
+  tx.execute(queries::dead_letter::note_history, {mark->letter, to_json(history)});
+  return begun;
 }
 
 void replay_failed(transaction& tx, const message& m, const failed_attempt& how) {

@@ -164,6 +164,7 @@ owned_transaction database::begin(std::stop_token cancel) {
 }
 
 owned_transaction database::read() {
+  sql::handler_scope::note_read(*this);
   auto session = acquire({});
   try {
     session->begin_read();

@@ -12,17 +12,28 @@ namespace settle::sql {
 // While it lives, this thread cannot begin a transaction on that database.
 class handler_scope {
  public:
-  explicit handler_scope(const database& of) : before_(std::exchange(busy_with, &of)) {}
-  ~handler_scope() { busy_with = before_; }
+  explicit handler_scope(const database& of)
+      : before_(std::exchange(busy_with, &of)), read_before_(std::exchange(read_beside, false)) {}
+  ~handler_scope() {
+    busy_with = before_;
+    read_beside = read_before_;
+  }
   handler_scope(const handler_scope&) = delete;
   handler_scope& operator=(const handler_scope&) = delete;
 
   static bool covers(const database& which) { return busy_with == &which; }
+  // It may read there, and sees what is committed.
+  static void note_read(const database& which) {
+    if (covers(which)) read_beside = true;
+  }
+  bool has_read() const { return read_beside; }
 
  private:
   friend class beside_handler;
   static inline thread_local const database* busy_with = nullptr;
+  static inline thread_local bool read_beside = false;
   const database* before_;
+  bool read_before_;
 };
 
 // Within it, it can: for what has to be committed whatever becomes of the handler, such as a lock.

@@ -38,6 +38,24 @@ TEST_P(consumer_outage, an_outage_pauses_the_consumer_and_charges_nobody) {
   EXPECT_EQ(log.count("consumer_resumed"), 1u);
 }
 
+// The message over which it paused is given up, and no other comes to tell whether it is over. Proves C3
+TEST_P(consumer_outage, one_that_may_be_over_lets_an_idle_consumer_sleep) {
+  deliver("1", "a");
+  failing["1"] = failure_class::outage;
+  auto c = make_consumer();
+  drain(*c);
+  const auto& paused = c->arrivals();
+  failing["1"] = failure_class::permanent;
+  drain_for(*c, 11s);
+  ASSERT_EQ(dead_letters(*db).size(), 1u);
+  EXPECT_GE(c->idle_wait(), 50ms);
+  EXPECT_NE(&c->arrivals(), &paused) << "it wakes for what arrives";
+  deliver("2", "b");
+  drain(*c);
+  EXPECT_EQ(effects(), names{"2"});
+  EXPECT_EQ(log.count("consumer_resumed"), 1u);
+}
+
 // Proves C3
 TEST_P(consumer_outage, an_outage_uses_up_no_attempts_of_a_message_that_waits) {
   deliver("1", "a");

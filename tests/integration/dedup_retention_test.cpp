@@ -166,6 +166,32 @@ TEST_F(dedup_retention, a_record_stays_while_the_broker_may_deliver_its_message_
   EXPECT_EQ(records(), 0) << "and then they go";
 }
 
+// The next version does not listen to the topic any more, so nobody asks the broker about it. Proves C6
+TEST_F(dedup_retention, records_of_a_topic_that_is_no_longer_listened_to_go_too) {
+  test::list_broker notes, others;
+  const auto deliver = [](test::list_broker& to, const std::string& id) {
+    auto& m = to.messages.emplace_back();
+    m.id = id;
+    m.type = m.topic = "notes";
+  };
+  const auto run = [&](test::list_broker& from) {
+    consumer noting(world.warehouse(), from, {.name = "noting"});
+    noting.on("notes", "", [](const message&, transaction&) {});
+    while (noting.run_once()) {
+    }
+    noting.leave();
+  };
+  others.log = "others";
+  for (int i = 0; i < 3; ++i) deliver(notes, std::to_string(i));
+  run(notes);
+  for (int day = 0; day < 4; ++day) {
+    world.time().advance(24h);
+    deliver(others, "other-" + std::to_string(day));
+    run(others);
+  }
+  EXPECT_EQ(count(world.warehouse(), "settle_processed_events where message_id in ('0', '1', '2')"), 0);
+}
+
 // Proves C8, C10
 TEST_F(dedup_retention, a_message_that_waits_for_a_month_is_no_late_copy) {
   world.outage = true;

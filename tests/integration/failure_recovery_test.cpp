@@ -178,6 +178,74 @@ TEST_P(failure_recovery, slow_retries_are_not_taken_for_crashes) {
   EXPECT_TRUE(dead_letters(*db).empty());
 }
 
+struct faults_with_a_hook final : fault_points {
+  void reached(std::string_view point) override {
+    if (point == "consumer.announce.after" && on_announced) std::exchange(on_announced, {})();
+  }
+  std::function<void()> on_announced;
+};
+
+// Another process gets new messages of the key all the time, and has its row whenever this one wants it: to
+// run the message, or to write down that it has failed. Proves C9
+TEST_P(failure_recovery, a_message_that_is_announced_and_cannot_be_had_is_not_taken_for_a_crash) {
+  if (GetParam() == dialect::sqlite) GTEST_SKIP() << "SQLite has one writer";
+  deliver("1", "a");
+  bool works = false;
+  faults_with_a_hook faults;
+  log_with_a_hook hooked;
+  const environment env{.time = &time, .log = &hooked, .counters = &counters, .faults = &faults};
+  const auto own_db = postgres::open(own->conninfo(), {.env = env});
+  consumer c(*own_db, broker, plain());
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    tx.execute("insert into things_done (what) values ($1)", {m.id});
+    if (!works) throw std::runtime_error("no");
+  });
+  drain(c);
+  ASSERT_EQ(count("parked_messages"), 1);
+  std::optional<owned_transaction> other;
+  const auto take_the_key = [&] {
+    other.emplace(db->begin());
+    other->execute("select 1 from settle.parked_keys for update");
+  };
+  for (int round = 0; round < 10; ++round) {
+    (round < 5 ? faults.on_announced : hooked.on_failure) = take_the_key;
+    time.advance(10s);
+    c.run_once();
+    ASSERT_TRUE(other) << round;
+    other.reset();
+  }
+  EXPECT_TRUE(dead_letters(*db).empty());
+  works = true;
+  drain_for(c, 20s);
+  EXPECT_EQ(effects(), names{"1"});
+  EXPECT_EQ(count("parked_messages"), 0);
+}
+
+// Proves C9, D3
+TEST_P(failure_recovery, a_replay_over_which_three_processes_die_is_a_dead_letter_again) {
+  deliver("killer", "killer");
+  refusing["killer"] = failure_class::permanent;
+  {
+    auto c = make_consumer();
+    drain(*c);
+  }
+  broker.messages = {replay_message(1)};
+  deliver("2", "b");
+  const auto letter = [&] { return dead_letters(*db).at(0); };
+  for (const std::int64_t epoch : {1, 2, 3}) {
+    EXPECT_EQ(run_process(epoch, [] { ::raise(SIGKILL); }), -SIGKILL);
+    EXPECT_EQ(letter().status, dead_letter_status::replaying);
+  }
+  EXPECT_EQ(run_process(4, [] { ::raise(SIGKILL); }), 0) << "three have died";
+  EXPECT_EQ(letter().status, dead_letter_status::fresh);
+  EXPECT_EQ(letter().error, "3 processes ended while it ran");
+  EXPECT_EQ(effects(), names{"2"});
+  broker.messages = {replay_message(2)};
+  EXPECT_EQ(run_process(5, [] {}), 0) << "mended";
+  EXPECT_EQ(letter().status, dead_letter_status::replayed);
+  EXPECT_EQ(effects(), (names{"2", "killer"}));
+}
+
 // Proves C9
 TEST_P(failure_recovery, an_owner_that_left_in_good_order_makes_nobody_careful) {
   deliver("1", "a");

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 
+#include "settle/error.hpp"
 #include "settle/testing.hpp"
 #include "support/failing_consumer.hpp"
 
@@ -409,6 +410,65 @@ TEST_P(failures, a_handler_that_takes_too_long_is_stopped_and_charged) {
   EXPECT_EQ(count("parked_messages"), 1);
 }
 
+// A fence that refuses, or whatever a handler stops by itself, is a failure of its message. Proves C3
+TEST_P(failures, a_handler_that_has_lost_a_lock_is_charged_and_the_others_go_on) {
+  for (const auto* id : {"1", "2", "3"}) deliver(id, id);
+  consumer c(*db, broker, plain());
+  bool lost = true;
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    tx.execute("insert into things_done (what) values ($1)", {m.id});
+    if (m.id == "1" && lost) throw error(errc::ownership_lost, "somebody else has the lock");
+    if (m.id == "2" && lost) throw error(errc::cancelled, "of its own accord");
+  });
+  drain(c);
+  EXPECT_EQ(effects(), names{"3"});
+  EXPECT_EQ(c.counts().failures, 2);
+  lost = false;
+  time.advance(100ms);
+  drain(c);
+  EXPECT_EQ(effects(), (names{"3", "1", "2"}));
+  EXPECT_EQ(dead_letters(*db).size(), 0u);
+}
+
+// Ids that differ only in what no database can hold. Proves C2, C3
+TEST_P(failures, messages_that_no_database_can_hold_are_not_taken_for_copies) {
+  deliver(
+      "\xff"
+      "1",
+      "a");
+  deliver(
+      "\xfe"
+      "1",
+      "b");
+  auto c = make_consumer();
+  drain(*c);
+  auto again = make_consumer();  // everything is delivered again
+  drain(*again);
+  EXPECT_EQ(dead_letters(*db).size(), 2u);
+}
+
+// Longer than an announcement is good for. Proves C8
+TEST_P(failures, what_is_due_is_tried_again_while_slow_handlers_have_other_work) {
+  auto options = plain();
+  options.batch_max = 1;
+  consumer c(*db, broker, options);
+  deliver("bad", "bad");
+  bool works = false;
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    if (m.id == "bad" && !works) throw std::runtime_error("not yet");
+    if (m.id != "bad") time.advance(3s);
+    tx.execute("insert into things_done (what) values ($1)", {m.id});
+  });
+  drain(c);
+  ASSERT_EQ(count("parked_messages"), 1);
+  works = true;
+  for (int n = 0; n < 20; ++n) deliver(std::to_string(n), std::to_string(n));
+  for (int batch = 0; batch < 6; ++batch) c.run_once();
+  const auto done = effects();
+  EXPECT_EQ(std::ranges::count(done, "bad"), 1);
+  EXPECT_EQ(std::ranges::count(done, "19"), 0) << "there is other work";
+}
+
 // Proves C3
 TEST_P(failures, many_failing_messages_cost_as_many_retries_and_no_others) {
   for (int i = 0; i < 200; ++i) {
@@ -420,6 +480,7 @@ TEST_P(failures, many_failing_messages_cost_as_many_retries_and_no_others) {
   EXPECT_EQ(effects().size(), 100u);
   EXPECT_EQ(c->counts().dead_letters, 100);
   EXPECT_EQ(c->counts().failures, 500);
+  EXPECT_EQ(counters.value("settle_consumer_retries_total", {{"consumer", "tester"}}), 400);
   EXPECT_EQ(count("parked_keys"), 0);
 }
 

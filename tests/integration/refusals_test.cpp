@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "settle/publish.hpp"
 #include "support/failing_consumer.hpp"
@@ -121,6 +123,71 @@ TEST_P(refusals, a_handler_that_has_only_read_is_tried_alone_before_it_is_charge
   drain(c);
   EXPECT_EQ(effects(), (names{"1", "2"}));
   EXPECT_EQ(c.counts().failures, 0);
+}
+
+// Its connection to the database is not the only one: what it read beside its transaction is the state
+// without its neighbours. Proves C1, C3
+TEST_P(refusals, a_handler_that_has_read_beside_its_transaction_is_tried_alone_before_it_is_charged) {
+  for (const auto* id : {"1", "2"}) deliver(id, id);
+  consumer c(*db, broker, plain());
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    if (m.id == "2" && db->read().execute("select count(*) from things_done")[0][0].integer() == 0)
+      throw handler_failed(failure_class::permanent, "there is no order 1");
+    tx.execute(insert_effect, {m.id});
+  });
+  drain(c);
+  EXPECT_EQ(effects(), (names{"1", "2"}));
+  EXPECT_EQ(c.counts().failures, 0);
+  EXPECT_EQ(dead_letters(*db).size(), 0u);
+}
+
+// On PostgreSQL the statement of the first fails when the dead letter of the second is written. Proves C1, C3
+TEST_P(refusals, a_posted_statement_that_fails_beside_a_dead_letter_charges_its_own_message) {
+  {
+    auto tx = db->begin();
+    tx.execute("create table limited (what text not null check (what <> '1'))");
+    tx.commit();
+  }
+  for (const auto* id : {"1", "2", "3"}) deliver(id, id);
+  consumer c(*db, broker, plain());
+  constexpr const char* insert = "insert into limited (what) values ($1)";
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    if (m.id == "2") throw handler_failed(failure_class::permanent, "two is refused");
+    tx.post(query{"test.limited", insert, insert}, {m.id});
+    tx.post(query{"test.effect", insert_effect, insert_effect}, {m.id});
+  });
+  drain(c);
+  EXPECT_EQ(effects(), names{"3"});
+  ASSERT_EQ(dead_letters(*db).size(), 1u);
+  EXPECT_EQ(dead_letters(*db)[0].what.id, "2");
+  EXPECT_EQ(count("parked_messages"), 1);
+  EXPECT_EQ(c.counts().failures, 2);
+  EXPECT_EQ(broker.acknowledged.size(), 3u);
+}
+
+// The batch is halved, since nobody knows who of its end has failed. Proves C1, C8
+TEST_P(refusals, an_earlier_one_of_a_refused_messages_key_comes_first_however_its_batch_ends) {
+  for (const auto& [id, key] : {std::pair{"1", "x"}, {"2", "y"}, {"3", "z"}, {"4", "a"}, {"5", "a"}})
+    deliver(id, key);
+  for (auto& m : broker.messages) m.topic = "others";
+  for (const auto* id : {"6", "7"}) deliver(id, id);
+  bool refuses = true;
+  bool spoils = true;
+  consumer c(*db, broker, plain());
+  c.on("others", "thing.done", [&](const message& m, transaction& tx) {
+    if (m.id == "5" && refuses) throw handler_failed(failure_class::poison, "not this time");
+    tx.execute(insert_effect, {m.id});
+  });
+  c.on_batch("things", "thing.done", [&](std::span<const message* const>, transaction&) {
+    if (std::exchange(spoils, false)) throw std::runtime_error("one of them, whoever it is");
+  });
+  drain(c);
+  EXPECT_EQ(effects(), (names{"1", "2", "3", "4"}));
+  EXPECT_EQ(count("parked_messages"), 1);
+  refuses = false;
+  time.advance(100ms);
+  drain(c);
+  EXPECT_EQ(effects(), (names{"1", "2", "3", "4", "5"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(databases, refusals, ::testing::Values(dialect::sqlite, dialect::postgres),

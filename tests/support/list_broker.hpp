@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@ class list_broker final : public broker, public publisher {
   int acknowledge_calls = 0;
   bool notes_acknowledgements = true;  // false: it would deliver everything again
   partition_fence fence;               // given with every delivery
+  std::string log = "list";            // the name of its only partition
   std::vector<message> published;
   std::vector<std::uint32_t> revoke;  // with the next fetch
   bool away = false;
@@ -66,9 +68,9 @@ class list_broker final : public broker, public publisher {
     }
     std::vector<settled_partition> settled() const override {
       std::int64_t position = -1;
-      if (!home_.notes_acknowledgements) return {{0, "list", position}};
+      if (!home_.notes_acknowledgements) return {{0, home_.log, position}};
       while (std::ranges::find(home_.acknowledged, position + 1) != home_.acknowledged.end()) ++position;
-      return {{0, "list", position}};
+      return {{0, home_.log, position}};
     }
     void leave() noexcept override {}
     wakeup& arrivals() override { return arrivals_; }

@@ -70,7 +70,8 @@ cross join lateral (
 update settle.parked_messages set starts = starts + 1 where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
 
 -- name: end_parked
-update settle.parked_messages set starts = 0 where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
+update settle.parked_messages set starts = starts - 1
+where starts > 0 and id in (select jsonb_array_elements_text($1::jsonb)::bigint)
 
 -- name: read_parked_attempts
 select id, attempts from settle.parked_messages where id in (select jsonb_array_elements_text($1::jsonb)::bigint)

@@ -72,7 +72,7 @@ cross join settle_parked_keys k
 update settle_parked_messages set starts = starts + 1 where id in (select value from json_each($1))
 
 -- name: end_parked
-update settle_parked_messages set starts = 0 where id in (select value from json_each($1))
+update settle_parked_messages set starts = starts - 1 where starts > 0 and id in (select value from json_each($1))
 
 -- name: read_parked_attempts
 select id, attempts from settle_parked_messages where id in (select value from json_each($1))

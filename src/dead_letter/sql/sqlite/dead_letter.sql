@@ -19,5 +19,8 @@ returning id, consumer, consumer_version, status, reason, error, attempts, histo
 select history from settle_dlq_events
 where id = $1 and replays = $2 and consumer = $3 and status = 'REPLAYING'
 
+-- name: note_history
+update settle_dlq_events set history = $2 where id = $1
+
 -- name: return_letter
 update settle_dlq_events set status = 'NEW', attempts = attempts + 1, error = $2, history = $3 where id = $1
