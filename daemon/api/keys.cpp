@@ -10,6 +10,7 @@
 #include "base/encoding.hpp"
 #include "base/text.hpp"
 #include "daemon/api/fields.hpp"
+#include "http/characters.hpp"
 #include "once/claim_calls.hpp"
 #include "settle/adapter/boost_json_http.hpp"
 #include "settle/error.hpp"
@@ -105,8 +106,11 @@ constexpr std::array operations = {operation{"/v1/keys/claim", read_claim, "clai
                                    operation{"/v1/keys/renew", read_renewal, "renewed"},
                                    operation{"/v1/keys/release", read_release, "released"}};
 
-const operation& operation_of(const http::request& asked) {
-  return *std::ranges::find(operations, std::string_view(asked.path), &operation::path);
+// The router decodes a path before it looks for the route: /v1/keys/cl%61im is one of these, too.
+const operation* operation_of(const http::request& asked) {
+  const auto path = http::percent_decoded(asked.path);
+  const auto* found = std::ranges::find(operations, std::string_view(path ? *path : ""), &operation::path);
+  return found == operations.end() ? nullptr : found;
 }
 
 json::object shown(const answer& of) {
@@ -157,19 +161,18 @@ http::response told(const http::request& asked, const claim_result& of) {
       asked.path);
 }
 
-http::response told(const http::request& asked, claim_ended of) {
+http::response told(const http::request& asked, const operation& what, claim_ended of) {
   if (of == claim_ended::done)
-    return http::text(200, "application/json",
-                      fmt::format(R"({{"outcome":"{}"}})", operation_of(asked).done));
+    return http::text(200, "application/json", fmt::format(R"({{"outcome":"{}"}})", what.done));
   return http::problem(
       409, "claim_lost",
       "this token holds the key no longer: its claim was taken over, or is over; nothing was changed",
       asked.path);
 }
 
-http::response told(const http::request& asked, const claim_answer& of) {
+http::response told(const http::request& asked, const operation& what, const claim_answer& of) {
   if (const auto* result = std::get_if<claim_result>(&of)) return told(asked, *result);
-  return told(asked, std::get<claim_ended>(of));
+  return told(asked, what, std::get<claim_ended>(of));
 }
 
 // What the sender can mend.
@@ -189,7 +192,7 @@ class asked_together {
 
   std::vector<http::response> run(claims& store) {
     try {
-      run(store, calls_, numbers_);
+      run(store, calls_, origins_);
     } catch (const error& e) {
       if (e.retryable()) throw;
       if (e.code() == errc::invalid_argument)
@@ -203,8 +206,18 @@ class asked_together {
   }
 
  private:
+  struct origin {
+    std::size_t number;  // of the request
+    const operation* what;
+  };
+
   // The call points into the document, which stays.
   void read(std::size_t n) try {
+    const auto* what = operation_of(*asked_[n]);
+    if (what == nullptr) {
+      answers_[n] = http::problem(404, "not_found", "there is nothing at this path", asked_[n]->path);
+      return;
+    }
     auto parsed = http::parse_json(*asked_[n], {.bytes_max = body_bytes_max});
     if (!parsed) {
       answers_[n] = parsed.refused();
@@ -213,27 +226,30 @@ class asked_together {
     const auto* object = documents_.emplace_back(*std::move(parsed)).if_object();
     if (object == nullptr) throw bad_field("the body", "is a JSON object");
     fields from(*object);
-    auto call = operation_of(*asked_[n]).read(from);
+    auto call = what->read(from);
     from.expect_no_others();
     keys::check(call);
     calls_.push_back(std::move(call));
-    numbers_.push_back(n);
+    origins_.push_back({n, what});
   } catch (const bad_field& e) {
     answers_[n] = http::problem(400, "request_invalid", e.what(), asked_[n]->path);
   } catch (const error& e) {
     answers_[n] = refusal_of(*asked_[n], e);
   }
 
-  void run(claims& store, std::span<const claim_call> calls, std::span<const std::size_t> numbers) {
+  void run(claims& store, std::span<const claim_call> calls, std::span<const origin> origins) {
     const auto found = store.run(calls);
-    for (std::size_t i = 0; i < found.size(); ++i) answers_[numbers[i]] = told(*asked_[numbers[i]], found[i]);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto [number, what] = origins[i];
+      answers_[number] = told(*asked_[number], *what, found[i]);
+    }
   }
 
   // The calls are in order, so what does not fit is how the store is set up: it may forget, say.
   void refuse_all(claims& store, const error& why) {
     store.env().log->write(log_level::error, "keys_refused", {{"error", why.what()}});
     const auto detail = fmt::format("keys are not served until this is mended: {}", why.what());
-    for (const auto n : numbers_)
+    for (const auto& [n, what] : origins_)
       answers_[n] = come_again(http::problem(503, "keys_store_unfit", detail, asked_[n]->path));
   }
 
@@ -241,13 +257,13 @@ class asked_together {
   void run_one_by_one(claims& store) {
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       try {
-        run(store, {&calls_[i], 1}, {&numbers_[i], 1});
+        run(store, {&calls_[i], 1}, {&origins_[i], 1});
       } catch (const error& e) {
         if (e.retryable()) throw;
         store.env().log->write(log_level::error, "key_failed", {{"error", e.what()}});
-        answers_[numbers_[i]] =
-            http::problem(500, to_string(e.code()), "this key cannot be served; the log says why",
-                          asked_[numbers_[i]]->path);
+        const auto n = origins_[i].number;
+        answers_[n] = http::problem(500, to_string(e.code()), "this key cannot be served; the log says why",
+                                    asked_[n]->path);
       }
     }
   }
@@ -255,7 +271,7 @@ class asked_together {
   std::span<const http::request* const> asked_;
   std::vector<json::value> documents_;
   std::vector<claim_call> calls_;
-  std::vector<std::size_t> numbers_;  // of the requests that the calls are for
+  std::vector<origin> origins_;  // of the calls
   std::vector<std::optional<http::response>> answers_;
 };
 

@@ -67,6 +67,21 @@ TEST_F(keys_api, claims_completes_and_answers_from_the_record) {
   EXPECT_EQ(again.at("answer"), answer);
 }
 
+// Proves I1: the router decodes paths, so an escape that need not be there is the same operation.
+TEST_F(keys_api, serves_a_path_with_escapes_like_the_plain_one) {
+  const auto claim = with({{"key", "k-2"}});
+  EXPECT_EQ(ask("cl%61im", with()).at("outcome"), "claimed");
+  auto mine = with({{"token", ask("clai%6D", claim).at("token")}, {"key", "k-2"}});
+  EXPECT_EQ(ask("rene%77", mine).at("outcome"), "renewed");
+  EXPECT_EQ(ask("%72elease", mine).at("outcome"), "released");
+  mine["token"] = ask("claim", claim).at("token");
+  mine["answer"] = json::object{{"status", 201}};
+  EXPECT_EQ(ask("c%6fmplete", mine).at("outcome"), "completed");
+  EXPECT_EQ(ask("%63laim", claim).at("outcome"), "completed");
+  EXPECT_EQ(post("cl%61im", "{}").status, 400);
+  EXPECT_EQ(post("cl%2561im", "{}").status, 404) << "decoded once, not twice";
+}
+
 // Proves I4
 TEST_F(keys_api, carries_answers_that_are_no_text) {
   const auto mine = token();
