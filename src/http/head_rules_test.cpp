@@ -87,9 +87,11 @@ TEST(http_request_parser, reads_the_same_however_the_bytes_are_cut) {
       "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n";
   const std::string bare = "GET /a HTTP/1.1\r\nHost: x\nX: y\r\n\r\n";
   const std::string folded = "GET /a HTTP/1.1\r\nHost: x\r\nX: y\r\n z\r\n\r\n";
+  const std::string empty_then_folded = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n 5\r\n\r\nhello";
+  EXPECT_EQ(outcome_of(empty_then_folded, 999, 1), "400");
   EXPECT_EQ(outcome_of(two, two.size(), 1), "POST /a 2 hello;GET /b 1 ;");
   EXPECT_EQ(outcome_of(chunks, chunks.size(), 1), "POST /c 2 abcde;POST /a 2 hello;GET /b 1 ;");
-  for (const auto& bytes : {two, chunks, bad_chunk, bare, folded}) {
+  for (const auto& bytes : {two, chunks, bad_chunk, bare, folded, empty_then_folded}) {
     const auto whole = outcome_of(bytes, bytes.size(), 1);
     for (std::size_t cut = 1; cut < bytes.size(); ++cut)
       EXPECT_EQ(outcome_of(bytes, cut, bytes.size()), whole) << bytes << " cut at " << cut;

@@ -103,6 +103,31 @@ TEST_F(http_messages, with_invalid_headers_are_refused) {
   expect_refused(get_with("Expect: a miracle"), 417, "expectation_unknown");
 }
 
+// Proves I1: whoever stands before the server sees another length, or another key.
+TEST_F(http_messages, with_headers_that_go_on_in_another_line_are_refused) {
+  const auto folded = [&](const std::string& headers, const std::string& rest = "") {
+    const auto bytes = post_with(headers, rest);
+    expect_refused(bytes, 400, "header_folded");
+    auto dripping = connect();
+    for (const char byte : bytes)
+      if (!dripping.send({&byte, 1})) break;
+    EXPECT_EQ(dripping.answer().status, 400) << bytes;
+  };
+  const std::string chunks = "3\r\nabc\r\n0\r\n\r\n";
+  folded("X: a\r\n b\r\n");
+  folded("X: a\r\n \r\n");
+  folded("Idempotency-Key:\r\n abc\r\n");
+  folded("Idempotency-Key: \t \r\n\tabc\r\n");
+  folded("X:\r\n \r\n a\r\n");
+  folded("X:\r\n \r\n");
+  folded("Content-Length:\r\n 3\r\n", "abc");
+  folded("Transfer-Encoding:\r\n chunked\r\n", chunks);
+  folded("Content-Length: 3\r\nX:\r\n Transfer-Encoding: chunked\r\n", "abc");
+  folded("Transfer-Encoding: chunked\r\n", "0\r\nX-Late:\r\n 1\r\n\r\n");
+  auto client = connect();
+  EXPECT_EQ(client.ask(post_with("X:\r\nY: \t \r\nContent-Length: 3\r\n", "abc")).body, "POST /quick [abc]");
+}
+
 TEST_F(http_messages, with_bare_line_feeds_are_refused) {
   expect_refused("GET /quick HTTP/1.1\nHost: x\n\n", 400, "request_malformed");
   expect_refused("GET /quick HTTP/1.1\r\nHost: x\n\r\n", 400, "request_malformed");
