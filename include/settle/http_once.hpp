@@ -77,7 +77,8 @@ struct idempotency {
 };
 
 // A handler's answer, and what stays of its run if its status does not say it: `return {problem(…),
-// keeps::nothing}` where validation has failed before anything was done.
+// keeps::nothing}` where validation has failed before anything was done. An answer that cannot be sent (a
+// status that is none, a line break in a header) is undone and answered with 500, on every repetition too.
 struct kept_response {
   kept_response(response of, std::optional<keeps> keep = std::nullopt) : what(std::move(of)), keep(keep) {}
   response what;

@@ -5,8 +5,6 @@
 #include <array>
 #include <charconv>
 
-#include "http/characters.hpp"
-
 namespace settle::inline v0::http {
 namespace {
 
@@ -38,16 +36,6 @@ bool is_the_servers(std::string_view name) {
 }  // namespace
 
 bool may_have_body(int status) { return status != 204 && status != 304; }
-
-std::string_view fault_of(const response& answer) {
-  if (answer.status < 200 || answer.status > 599) return "the status is not one of 200 to 599";
-  for (const auto one : answer.headers) {
-    if (!is_token(one.name)) return "the name of a header is no token";
-    if (!is_field_value(one.value))
-      return "the value of a header has a line break or another control character";
-  }
-  return {};
-}
 
 void append_head(std::string& out, const response& answer, const answer_form& form) {
   out.append("HTTP/1.1 ");

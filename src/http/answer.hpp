@@ -15,9 +15,6 @@ struct answer_form {
   const header_list* defaults = nullptr;  // for those that the answer does not have
 };
 
-// Why an answer cannot be sent as it is: a header with a line break would be a second answer. Empty: it can.
-std::string_view fault_of(const response& answer);
-
 bool may_have_body(int status);
 
 // Everything up to the body.

@@ -1,14 +1,14 @@
-// Which bytes may stand where in a message, and percent-encoding.
+// Text of a message: what base/http_syntax.hpp has, lists and percent-encoding.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/http_syntax.hpp"
+
 namespace settle::inline v0::http {
 
-bool is_token(std::string_view text);        // a method, a header's name; not empty
-bool is_field_value(std::string_view text);  // no control character but tab
 std::string_view trimmed(std::string_view text);
 
 // Nothing if an escape is broken or stands for NUL.

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/http_syntax.hpp"
 #include "base/log_limit.hpp"
 #include "http/answer.hpp"
 #include "http/session.hpp"

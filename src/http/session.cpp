@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/http_syntax.hpp"
 #include "http/answer.hpp"
 
 namespace settle::inline v0::http {

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/http_syntax.hpp"
 #include "once/http_rules.hpp"
 #include "settle/error.hpp"
 
@@ -17,6 +18,12 @@ void check(const idempotency& policy) {
   for (const auto& name : policy.headers)
     if (!may_be_recorded(name))
       throw error(errc::invalid_argument, "idempotency.headers: " + name + " must not be sent again");
+}
+
+// Before anything commits: effects would stay of which nobody can be told, on any repetition.
+void check_sendable(const response& made) {
+  if (const auto fault = fault_of(made); !fault.empty())
+    throw error(errc::invalid_argument, "the answer of a handler cannot be sent: " + std::string(fault));
 }
 
 class route {
@@ -43,6 +50,7 @@ class route {
         [&](transaction& tx) {
           tx.set_cause(cause_of(asked));
           auto made = result_of(asked, tx, thrown);
+          check_sendable(made.what);
           auto recorded = to_record(policy_, made);
           full = std::move(made.what);
           return recorded;
@@ -85,6 +93,7 @@ class route {
     auto tx = db_.begin(asked.cancelled);
     tx.set_cause(cause_of(asked));
     auto made = work_(asked, tx);
+    check_sendable(made.what);
     if (to_record(policy_, made).keep == keeps::everything) tx.commit("once.unprotected");
     return std::move(made.what);
   }

@@ -216,6 +216,42 @@ TEST_P(http_once, an_answer_may_be_as_large_as_the_route_says) {
   EXPECT_EQ(ask(order("book", "k-1"), small).status, 201);
 }
 
+// A header is made of what a client sent, say. Proves I1
+TEST_P(http_once, an_answer_that_cannot_be_sent_has_not_happened) {
+  const auto returning = [&](const http::response& made, const http::request& asked,
+                             http::idempotency_profile profile) {
+    auto with = policy();
+    with.profile = profile;
+    with.required = false;
+    const auto what = http::idempotent(*db, with, [&](const http::request&, transaction& tx) {
+      tx.execute("insert into orders (what) values ('book')");
+      return made;
+    });
+    http::router routed;
+    routed.post("/orders", what);
+    return routed.handle(asked, env);
+  };
+  const auto good = http::text(201, "text/plain", "ordered");
+  const std::vector<http::response> bad{{.status = 201, .headers = {{"Location", "/orders/a\nb"}}},
+                                        {.status = 201, .headers = {{"X-Note", "not recorded\r\n"}}},
+                                        {.status = 201, .headers = {{"X Note", "a"}}},
+                                        {.status = 100},
+                                        {.status = 600}};
+  for (const auto profile : {http::idempotency_profile::ietf, http::idempotency_profile::stripe}) {
+    for (const auto& made : bad) {
+      for (int time = 1; time <= 2; ++time) {
+        const auto got = returning(made, order("book", "k-1"), profile);
+        EXPECT_EQ(got.status, 500);
+        EXPECT_FALSE(got.headers.contains("Idempotent-Replayed"));
+      }
+      EXPECT_EQ(returning(made, order("book", ""), profile).status, 500) << "without a key";
+    }
+    EXPECT_EQ(orders(), 0);
+  }
+  EXPECT_EQ(returning(good, order("book", "k-1"), http::idempotency_profile::ietf).status, 201);
+  EXPECT_EQ(orders(), 1);
+}
+
 // Proves I4
 TEST_P(http_once, a_store_that_is_down_is_503_and_nothing_runs) {
   struct away final : fault_points {
