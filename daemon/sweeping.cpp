@@ -14,7 +14,7 @@ bool sweeping::run_once(std::stop_token cancel) {
   note({.requests = slice.requests});
   slice.webhooks = webhook::expire(db_, options_.webhook_keep, options_.slice_max);
   note({.webhooks = slice.webhooks});
-  in_sweep_ = slice.requests == options_.slice_max || slice.webhooks == options_.slice_max;
+  in_sweep_ = slice.requests >= options_.slice_max || slice.webhooks >= options_.slice_max;
   if (in_sweep_) return false;
   if (so_far_.requests + so_far_.webhooks > 0)
     env().log->write(

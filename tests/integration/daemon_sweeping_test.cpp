@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "daemon/sweeping.hpp"
+#include "settle/claims.hpp"
 #include "settle/metrics.hpp"
 #include "settle/once.hpp"
 #include "settle/sqlite.hpp"
@@ -26,6 +27,13 @@ class sweeper : public ::testing::Test {
 
   void execute_request(database& in, const std::string& key, duration keep) {
     once(in, {"shop", "me", key}, [](transaction&) { return answer{.body = "ok"}; }, {.keep = keep});
+  }
+
+  void complete_claim(const std::string& key, duration keep) {
+    const auto keys = open_claims(*db);
+    const request_identity who{"shop", "me", key};
+    const auto mine = keys->claim({.who = who});
+    keys->complete(who, mine.token, {.body = "ok"}, keep);
   }
 
   // Applied at once, so it is over.
@@ -73,6 +81,18 @@ TEST_F(sweeper, removes_in_slices_with_a_pause_between_them_and_says_so_once) {
   EXPECT_EQ(log.count("swept"), 1U);
   sweep.run_once({});
   EXPECT_EQ(log.count("swept"), 1U) << "a sweep that finds nothing says nothing";
+}
+
+// Records and claims are removed together, so a slice may have more than one kind's share. Proves I7
+TEST_F(sweeper, goes_on_while_there_are_more_of_any_kind) {
+  for (int i = 0; i < 5; ++i) execute_request(*db, std::to_string(i), 1h);
+  complete_claim("claimed", 1h);
+  sweeping sweep(*db, {.interval = 1min, .slice_max = 2, .slice_pause = 10ms});
+  time.advance(2h);
+  sweep.run_once({});
+  EXPECT_EQ(requests(), 3);
+  EXPECT_EQ(count("settle_idempotency_claims"), 0);
+  EXPECT_EQ(sweep.idle_wait(), duration(10ms));
 }
 
 // Proves I7, A3, D7
