@@ -25,7 +25,7 @@ constexpr std::size_t batch_max = 32;
 constexpr std::size_t body_bytes_max = claims::answer_bytes_max / 3 * 4 + std::size_t{64} * 1024;
 
 request_identity identity_of(fields& from) {
-  return {from.text("service"), from.text_or("caller", ""), from.text("key")};
+  return {from.text("service"), from.text("caller"), from.text("key")};
 }
 
 uuid token_of(std::string_view text) {

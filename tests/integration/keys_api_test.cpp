@@ -141,6 +141,18 @@ TEST_F(keys_api, says_what_is_wrong_with_a_request) {
   EXPECT_EQ(post("claim", "[]").status, 400);
 }
 
+// Proves I3: a service that forgot it would have one key for all of its users.
+TEST_F(keys_api, wants_to_be_told_whose_key_it_is) {
+  auto nobodys = with({{"token", token()}, {"answer", json::object{}}});
+  nobodys.erase("caller");
+  for (const auto* operation : {"claim", "complete", "renew", "release"}) {
+    auto asked = nobodys;
+    if (operation != std::string_view("complete")) asked.erase("answer");
+    EXPECT_EQ(ask(operation, asked, 400).at("detail"), "caller is missing") << operation;
+  }
+  EXPECT_EQ(ask("claim", with({{"caller", ""}})).at("outcome"), "claimed") << "where there is only one";
+}
+
 // Proves I4
 TEST_F(keys_api, a_record_that_is_damaged_fails_alone) {
   ask("complete", with({{"token", token()}, {"answer", json::object{{"body", "x"}}}}));
