@@ -68,8 +68,8 @@ struct idempotency {
   // What makes two requests the same, besides method and target: top-level fields of a JSON body. Empty, or a
   // body that is no JSON object: the whole body.
   std::vector<std::string> fingerprint_fields = {};
-  // Headers that are recorded besides Content-Type, Location, ETag and Link. Never cookies, Date, rate limits
-  // and what belongs to the connection.
+  // Headers that are recorded besides Content-Type, Content-Encoding, Content-Language, Location, ETag and
+  // Link. Never cookies, Date, rate limits and what belongs to the connection.
   std::vector<std::string> headers = {};
   recorded_statuses record = {};
   // Of a recorded answer. A larger one is undone and answered with 500, on every repetition too.

@@ -12,7 +12,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array always_recorded = {"Content-Type", "Location", "ETag", "Link"};
+// What the body means, and where to go from there.
+constexpr std::array always_recorded = {
+    "Content-Type", "Content-Encoding", "Content-Language", "Location", "ETag", "Link"};
 // Of the connection, of the moment, or of one client's session.
 constexpr std::array never_recorded = {"Connection",
                                        "Keep-Alive",
