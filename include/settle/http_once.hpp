@@ -47,8 +47,9 @@ enum class idempotency_profile { ietf, stripe };
 struct recorded_statuses {
   keeps client_error = keeps::answer;  // 4xx
   // 5xx. Nothing: as the profile has it, keeps::nothing for ietf (the next request with the key runs again),
-  // keeps::answer for stripe. An exception of the handler is a 500 without effects; what Settle itself throws
-  // (settle::error) is never recorded: the store has failed, not the work.
+  // keeps::answer for stripe. An exception of the handler is a 500 without effects, also a settle::error such
+  // as constraint_violated. Never recorded is one after which the same request may succeed: it is retryable,
+  // its outcome is unknown, or the store has failed and not the work.
   std::optional<keeps> server_error = std::nullopt;
 };
 

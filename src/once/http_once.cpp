@@ -1,11 +1,13 @@
 #include "settle/http_once.hpp"
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/http_syntax.hpp"
 #include "once/http_rules.hpp"
 #include "settle/error.hpp"
+#include "settle/failure.hpp"
 
 namespace settle::inline v0::http {
 namespace {
@@ -26,6 +28,18 @@ void check_sendable(const response& made) {
     throw error(errc::invalid_argument, "the answer of a handler cannot be sent: " + std::string(fault));
 }
 
+// The store has failed, or something that the work needs is away; it has not come to a result.
+bool decides_nothing(const error& e) {
+  return e.retryable() || e.outcome_unknown() || e.code() == errc::transaction_lost ||
+         class_of(e) == failure_class::outage;
+}
+
+// What the handler has only posted, and a constraint that is deferred, fail with the commit.
+bool is_found_by_the_commit(const error& e) {
+  return !e.outcome_unknown() &&
+         (e.code() == errc::constraint_violated || e.code() == errc::statement_failed);
+}
+
 class route {
  public:
   route(database& db, idempotency policy, transactional_handler work)
@@ -42,28 +56,37 @@ class route {
   }
 
  private:
+  // Of the last run.
+  struct run {
+    response full;                                      // with what is not recorded
+    std::optional<std::string> failure = std::nullopt;  // of the handler, which is a recorded 500 then
+  };
+
   response execute(const request& asked, const std::string& caller, const std::string& key) const {
-    response full;  // with what is not recorded
-    std::exception_ptr thrown;
-    const auto result = once(
-        db_, {policy_.service, caller, key},
-        [&](transaction& tx) {
-          tx.set_cause(cause_of(asked));
-          auto made = result_of(asked, tx, thrown);
-          check_sendable(made.what);
-          auto recorded = to_record(policy_, made);
-          full = std::move(made.what);
-          return recorded;
-        },
-        {.fingerprint = fingerprint_of(policy_, asked),
-         .keep = policy_.keep,
-         .answer_bytes_max = policy_.answer_bytes_max},
-        asked.cancelled);
+    const request_identity who{policy_.service, caller, key};
+    const auto fingerprint = fingerprint_of(policy_, asked);
+    const once_options options{
+        .fingerprint = fingerprint, .keep = policy_.keep, .answer_bytes_max = policy_.answer_bytes_max};
+    run last;
+    try {
+      const auto work = [&](transaction& tx) { return run_in(tx, asked, last); };
+      return told(asked, once(db_, who, work, options, asked.cancelled), last);
+    } catch (const error& e) {
+      if (!records_failures() || !is_found_by_the_commit(e)) throw;
+      last.failure = e.what();
+    }
+    const auto failed = [&](transaction&) { return recorded({handler_failed(asked), keeps::answer}, last); };
+    return told(asked, once(db_, who, failed, options, asked.cancelled), last);
+  }
+
+  response told(const request& asked, const once_result& result, run& last) const {
     switch (result.outcome) {
       case once_outcome::executed:
-        if (thrown) std::rethrow_exception(thrown);
-        full.headers.set("Idempotent-Replayed", "false");
-        return full;
+        if (last.failure)
+          db_.env().log->write(log_level::error, "http_failure_recorded",
+                               {{"path", asked.path}, {"error", *last.failure}});
+        last.full.headers.set("Idempotent-Replayed", "false");
+        return std::move(last.full);
       case once_outcome::replayed:
         return replayed(result.what);
       case once_outcome::in_flight:
@@ -74,19 +97,35 @@ class route {
     throw error(errc::invalid_argument, "an outcome that nobody knows");
   }
 
-  // Where server errors are recorded, an exception of the handler is one. It is thrown again after that, for
-  // the router to log and to answer.
-  kept_response result_of(const request& asked, transaction& tx, std::exception_ptr& thrown) const {
-    thrown = nullptr;
-    if (keep_of(policy_, 500) == keeps::nothing) return work_(asked, tx);
+  answer run_in(transaction& tx, const request& asked, run& last) const {
+    tx.set_cause(cause_of(asked));
+    last.failure.reset();
+    return recorded(records_failures() ? result_or_failure(tx, asked, last.failure) : work_(asked, tx), last);
+  }
+
+  answer recorded(kept_response made, run& last) const {
+    check_sendable(made.what);
+    auto kept = to_record(policy_, made);
+    last.full = std::move(made.what);
+    return kept;
+  }
+
+  bool records_failures() const { return keep_of(policy_, 500) != keeps::nothing; }
+
+  // Where server errors are recorded, an exception of the handler is one.
+  kept_response result_or_failure(transaction& tx, const request& asked,
+                                  std::optional<std::string>& failure) const {
     try {
       return work_(asked, tx);
-    } catch (const error&) {
-      throw;
+    } catch (const error& e) {
+      if (decides_nothing(e)) throw;
+      failure = e.what();
+    } catch (const std::exception& e) {
+      failure = e.what();
     } catch (...) {
-      thrown = std::current_exception();
-      return {handler_failed(asked), keeps::answer};
+      failure = "something that is no std::exception";
     }
+    return {handler_failed(asked), keeps::answer};
   }
 
   response unprotected(const request& asked) const {

@@ -34,6 +34,8 @@ struct http_once : ::testing::TestWithParam<dialect> {
     auto tx = db->begin();
     const std::string id = on_postgres() ? "bigserial" : "integer primary key";
     tx.execute("create table orders (id " + id + ", what text not null)");
+    tx.execute("create table things (id bigint primary key)");
+    tx.execute("create table notes (about bigint references things (id) deferrable initially deferred)");
     tx.commit();
   }
 
@@ -61,6 +63,8 @@ struct http_once : ::testing::TestWithParam<dialect> {
     return made;
   }
 
+  static constexpr std::string_view insert_null = "insert into orders (what) values (null)";
+
   http::kept_response place(const http::request& asked, transaction& tx) {
     if (asked.body == "invalid")
       return {http::problem(400, "invalid_order", "no such article"), keeps::nothing};
@@ -70,6 +74,12 @@ struct http_once : ::testing::TestWithParam<dialect> {
     if (asked.body == "broken") return http::problem(500, "broken", "try again");
     if (asked.body == "throws") throw std::runtime_error("no idea");
     if (asked.body == "outage") throw error(errc::destination_unavailable, "the stock is away");
+    if (asked.body == "null") tx.execute(insert_null);
+    if (asked.body == "null, posted") tx.post(query{"null", insert_null, insert_null});
+    if (asked.body == "orphan") tx.execute("insert into notes (about) values (7)");
+    if (asked.body == "argument") throw error(errc::invalid_argument, "not like this");
+    if (asked.body == "lost") throw error(errc::transaction_lost, "and nobody knows why");
+    if (asked.body == "schema") throw error(errc::schema_missing, "not yet");
     if (inside) inside(tx);
     auto made = http::text(201, "application/json", "{\"id\":" + std::to_string(id) + "}");
     made.headers.set("Location", "/orders/" + std::to_string(id));
@@ -185,6 +195,7 @@ TEST_P(http_once, the_profile_of_stripe_keeps_server_errors_too) {
     const bool replayed = again.headers.find("Idempotent-Replayed") == "true";
     if (replayed) {
       EXPECT_EQ(again.body, first.body);
+      EXPECT_EQ(first.headers.find("Idempotent-Replayed"), "false") << body;
     }
     return std::pair(first.status, replayed);
   };
@@ -194,7 +205,8 @@ TEST_P(http_once, the_profile_of_stripe_keeps_server_errors_too) {
   EXPECT_EQ(twice("outage", stripe), std::pair(503, false)) << "nothing was decided";
   EXPECT_EQ(twice("invalid", stripe), std::pair(400, false)) << "validation has failed before the execution";
   EXPECT_EQ(orders(), 0) << "what failed has left nothing";
-  EXPECT_EQ(log.count("http_handler_failed"), 3u) << "one throws, two outages; a replay fails nowhere";
+  EXPECT_EQ(log.count("http_failure_recorded path=/orders error=no idea"), 1u) << "a replay fails nowhere";
+  EXPECT_EQ(log.count("http_handler_failed"), 2u) << "the outages";
   auto lenient = stripe;
   lenient.service = "lenient";
   lenient.record.server_error = keeps::nothing;
@@ -204,6 +216,28 @@ TEST_P(http_once, the_profile_of_stripe_keeps_server_errors_too) {
   strict.service = "strict";
   strict.record.server_error = keeps::answer;
   for (const auto* body : {"broken", "throws"}) EXPECT_EQ(twice(body, strict), std::pair(500, true)) << body;
+}
+
+// Proves I1
+TEST_P(http_once, the_profile_of_stripe_keeps_what_the_handlers_own_statements_failed_with) {
+  auto stripe = policy();
+  stripe.profile = http::idempotency_profile::stripe;
+  for (const auto* body : {"null", "null, posted", "orphan", "argument"}) {
+    const auto first = ask(order(body, "\"" + std::string(body) + "\""), stripe);
+    EXPECT_EQ(first.status, 500) << body;
+    EXPECT_EQ(first.headers.find("Idempotent-Replayed"), "false") << body;
+    const auto again = ask(order(body, "\"" + std::string(body) + "\""), stripe);
+    EXPECT_EQ(again.status, 500) << body;
+    EXPECT_EQ(again.headers.find("Idempotent-Replayed"), "true") << body;
+    EXPECT_EQ(again.body, first.body) << body;
+  }
+  EXPECT_EQ(log.count("http_failure_recorded"), 4u);
+  for (const auto* body : {"lost", "schema"}) {
+    EXPECT_EQ(ask(order(body, body), stripe).status, 500);
+    EXPECT_FALSE(ask(order(body, body), stripe).headers.contains("Idempotent-Replayed")) << body;
+  }
+  EXPECT_EQ(log.count("http_handler_failed"), 4u) << "each of them ran";
+  EXPECT_EQ(orders(), 0);
 }
 
 // Proves I1
