@@ -303,6 +303,7 @@ void session::on_deadline() {
       refuse({408, "request_slow", "the body took too long"});
       break;
     case stage::handling: {
+      request_.path = job_->asked.path;  // the handler that has the request only reads it
       const bool never_begun = job_->give_up();
       job_.reset();
       refuse({503, "handler_timeout",

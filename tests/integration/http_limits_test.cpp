@@ -139,9 +139,11 @@ TEST_F(http_limits, of_the_time_that_a_handler_has) {
   const auto late = slow.answer();
   EXPECT_EQ(late.status, 503);
   EXPECT_NE(late.body.find("whether the work was done is not known"), std::string::npos) << late.body;
+  EXPECT_NE(late.body.find(R"("instance":"/gate")"), std::string::npos) << late.body;
   const auto never = behind.answer();
   EXPECT_EQ(never.status, 503);
   EXPECT_NE(never.body.find("nothing was done"), std::string::npos) << never.body;
+  EXPECT_NE(never.body.find(R"("instance":"/gate")"), std::string::npos) << never.body;
   gate_.open();
   expect_good_service();
   EXPECT_EQ(handled_, 100) << "the first ran to its end and was told, the second never began";
