@@ -133,9 +133,9 @@ constexpr std::array table{
         "keys.redis", kind::redis, &config::keys_redis, bytes_of_store, "",
         "A Redis for the idempotency keys of /v1/keys. Empty: the service's database, which forgets nothing. "
         "Redis may: after a crash of the server its last second (appendfsync everysec), and then a request "
-        "may "
-        "run twice. One that evicts keys or keeps no append-only file is refused. The password is never "
-        "shown."},
+        "may run twice. One that evicts keys, keeps no append-only file or never syncs it (appendfsync no) "
+        "is "
+        "refused. The password is never shown."},
 
     option{"sweep.interval", kind::time, &config::sweep_interval, between(milliseconds(100), hours(24)), "",
            "How often to look for what can be removed from the service's database: records of idempotent "

@@ -61,8 +61,8 @@ constexpr std::string_view configuration_tail = R"(
 A PostgreSQL that is away, or does not let us in, ends nothing: the daemon starts, says at `/readyz` and in its log what
 is wrong, tries again with pauses of at most 5 s, and goes on by itself when the server is back. A schema that is newer
 than this build, or that is missing while `migrate = false`, ends the start with 2 if the server can be asked then, and
-is a reason not to be ready if it is found later. So it is with the Redis of `keys.redis`: one that evicts keys or has no
-append-only file ends the start with 2 if it can be asked then; found later, keys are answered with 503
+is a reason not to be ready if it is found later. So it is with the Redis of `keys.redis`: one that evicts keys, has no
+append-only file or never syncs it ends the start with 2 if it can be asked then; found later, keys are answered with 503
 `keys_store_unfit`, which says what to set, until it is mended.
 
 A second SIGTERM or SIGINT ends the process at once. Nothing is lost by that: it is a crash, and crashes are covered.

@@ -74,23 +74,34 @@ redis_connection::redis_connection(const address& to, const options& with) : to_
   }
 }
 
-// INFO rather than CONFIG GET, which hosted servers forbid.
+// INFO rather than CONFIG GET, which hosted servers forbid. Of those it stays unknown how they sync.
 void redis_connection::check_settings() {
-  const std::string_view words[] = {"INFO", "memory"};
-  const auto memory = run(words).text;
-  const auto policy = info_field(memory, "maxmemory_policy");
-  if (policy != "noeviction")
+  const auto refuse = [&](std::string_view setting, std::string_view so, std::string_view better) {
     throw error(
         errc::invalid_argument,
-        fmt::format("{} has maxmemory-policy {}, so it may forget keys at any time; set it to noeviction (a "
-                    "program may say accept_forgetful_server instead)",
-                    to_.name(), policy));
+        fmt::format("{} has {}, so {}; set it to {} (a program may say accept_forgetful_server instead)",
+                    to_.name(), setting, so, better));
+  };
+  const std::string_view memory[] = {"INFO", "memory"};
   const std::string_view persistence[] = {"INFO", "persistence"};
+  const auto used = run(memory).text;
+  const auto policy = info_field(used, "maxmemory_policy");
+  if (policy != "noeviction")
+    refuse(fmt::format("maxmemory-policy {}", policy), "it may forget keys at any time", "noeviction");
   if (info_field(run(persistence).text, "aof_enabled") != "1")
-    throw error(errc::invalid_argument,
-                fmt::format("{} has appendonly no, so a restart forgets; set it to yes (a program may say "
-                            "accept_forgetful_server instead)",
-                            to_.name()));
+    refuse("appendonly no", "a restart forgets", "yes");
+  if (how_it_syncs() == "no")
+    refuse("appendfsync no", "a crash of its machine forgets more than a second", "everysec or always");
+}
+
+// Empty if the server does not tell.
+std::string redis_connection::how_it_syncs() try {
+  const std::string_view words[] = {"CONFIG", "GET", "appendfsync"};
+  const auto told = run(words);
+  return told.items.size() == 2 ? told.items[1].text : "";
+} catch (const error&) {
+  if (broken_) throw;
+  return {};
 }
 
 // Not hiredis' own writing: that raises SIGPIPE. A command that was not sent whole does not run.

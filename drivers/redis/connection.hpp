@@ -30,6 +30,7 @@ class redis_connection {
     void operator()(redisContext* open) const noexcept { redisFree(open); }
   };
   void check_settings();
+  std::string how_it_syncs();
   std::string load(const script& what);
   void send(std::span<const std::string_view> words);
 

@@ -10,8 +10,9 @@
 //
 // What Redis does not promise: with appendfsync=everysec a crash of the server forgets its last second, and
 // replicas may be behind when one of them takes over. What must not be forgotten belongs into a database. At
-// connect the client refuses a server that evicts keys (maxmemory-policy) or that keeps nothing (appendonly),
-// because both forget silently.
+// connect the client refuses a server that evicts keys (maxmemory-policy), that keeps nothing (appendonly) or
+// that never syncs (appendfsync=no, where the server lets itself be asked), because all of them forget
+// silently.
 //
 // Threads: any number. Errors: settle::error; store_unavailable is retryable, and says outcome_unknown() if
 // the command was sent and no answer came. Passwords are in no error. There is no TLS: use a local proxy or a
@@ -39,7 +40,7 @@ struct options {
   duration command_timeout = std::chrono::seconds(5);
   // Connections, so commands, at the same time.
   int connections_max = 16;
-  // Takes a server also if it may forget: one that evicts keys, or has no append-only file.
+  // Takes a server also if it may forget: one that evicts keys, has no append-only file or never syncs it.
   bool accept_forgetful_server = false;
 };
 

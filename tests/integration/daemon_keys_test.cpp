@@ -172,7 +172,8 @@ TEST_P(daemon_keys_in_redis, are_not_served_by_one_that_may_forget) {
     by_hand->run({"CONFIG", "SET", what, to});
   };
   for (const auto& [setting, wrong, right] :
-       {std::tuple("maxmemory-policy", "allkeys-lru", "noeviction"), std::tuple("appendonly", "no", "yes")}) {
+       {std::tuple("maxmemory-policy", "allkeys-lru", "noeviction"), std::tuple("appendonly", "no", "yes"),
+        std::tuple("appendfsync", "no", "everysec")}) {
     set(setting, wrong);
     program refused(
         SETTLED,

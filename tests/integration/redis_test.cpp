@@ -160,7 +160,16 @@ TEST_F(private_redis, that_may_forget_is_refused_and_the_setting_named) {
   EXPECT_NE(refusal("maxmemory-policy", "allkeys-lru").find("maxmemory-policy allkeys-lru"),
             std::string::npos);
   client->run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_EQ(refusal("appendfsync", "everysec"), "");
+  EXPECT_NE(refusal("appendfsync", "no").find("appendfsync no"), std::string::npos);
   EXPECT_NE(refusal("appendonly", "no").find("appendonly"), std::string::npos);
+}
+
+TEST_F(private_redis, that_does_not_tell_how_it_syncs_is_taken) {
+  client->run({"ACL", "SETUSER", "default", "-config"});
+  const auto guest = redis::open(server->redis_url());
+  EXPECT_EQ(code_of([&] { guest->run({"CONFIG", "GET", "appendfsync"}); }), errc::store_unavailable);
+  EXPECT_EQ(guest->run({"PING"}).text, "PONG");
 }
 
 TEST_F(private_redis, that_is_full_says_so_and_nothing_is_taken) {
