@@ -103,6 +103,21 @@ TEST_F(http_messages, with_invalid_headers_are_refused) {
   expect_refused(get_with("Expect: a miracle"), 417, "expectation_unknown");
 }
 
+TEST_F(http_messages, that_are_refused_at_their_head_are_answered_after_the_large_answer_before_them) {
+  const std::string large(100'000, 'l');
+  const std::string nowhere = "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc";
+  const std::string without_host = "GET /quick HTTP/1.1\r\n\r\n";
+  for (const auto& [next, status] :
+       {std::pair(nowhere, 404), {without_host, 400}, {"NONSENSE\r\n\r\n", 400}, {get_of("/quick"), 200}}) {
+    auto client = connect();
+    client.send(post_of("/slow", large) + next);
+    const auto first = client.answer();
+    EXPECT_EQ(first.status, 200);
+    EXPECT_TRUE(first.body == "POST /slow [" + large + "]") << next << first.body.substr(0, 200);
+    EXPECT_EQ(client.answer().status, status) << next;
+  }
+}
+
 // Proves I1: whoever stands before the server sees another length, or another key.
 TEST_F(http_messages, with_headers_that_go_on_in_another_line_are_refused) {
   const auto folded = [&](const std::string& headers, const std::string& rest = "") {
