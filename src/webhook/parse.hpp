@@ -36,6 +36,9 @@ struct found_header {
 found_header find_header(const std::vector<header>& all, std::string_view name);
 bool same_name(std::string_view a, std::string_view b);
 
+// Without blanks around it.
+std::string_view trimmed(std::string_view text);
+
 // Digits only, at most eleven: the year 5138.
 std::optional<std::int64_t> unix_seconds(std::string_view text);
 

@@ -23,7 +23,8 @@ class finder {
   std::string find(const place& at) {
     if (const auto* named = std::get_if<in_header>(&at)) {
       const auto found = find_header(in_.headers, named->name);
-      return found.value && !found.twice ? std::string(*found.value) : std::string();
+      // Without blanks around it, as it was signed: with one more it would not be another event.
+      return found.value && !found.twice ? std::string(trimmed(*found.value)) : std::string();
     }
     if (const auto* member = std::get_if<in_json>(&at)) return member_text(member->path);
     if (const auto* own = std::get_if<std::function<std::string(const request&)>>(&at)) return (*own)(in_);

@@ -96,6 +96,13 @@ TEST(webhook_reading, knows_two_ways_to_write_a_time) {
     EXPECT_EQ(provider_time(bad), std::nullopt) << bad;
 }
 
+// Proves I8: the signature is taken over the id without blanks around it
+TEST(webhook_reading, blanks_around_an_id_in_a_header_make_no_other_event) {
+  const auto of = webhook::standard("crm", {"whsec_TQ=="});
+  for (const auto* id : {"msg_1", "msg_1 ", " msg_1", "\tmsg_1\t "})
+    EXPECT_EQ(read_event(of, {.headers = {{"webhook-id", id}}, .body = "{}"}).what->id, "msg_1") << id;
+}
+
 TEST(webhook_applying, an_event_is_stale_only_beside_a_later_one) {
   EXPECT_TRUE(is_stale(timestamp(1s), timestamp(2s)));
   EXPECT_FALSE(is_stale(timestamp(2s), timestamp(2s)));

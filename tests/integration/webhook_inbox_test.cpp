@@ -268,6 +268,24 @@ TEST_P(webhook_inbox, undoes_what_a_handler_wrote_before_it_said_not_yet_or_igno
   EXPECT_EQ(apply(payment("early", "t", "order-1"), pay).what, outcome::duplicate);
 }
 
+// Proves A3: the signature is taken over the id without blanks around it, so they make no other event
+TEST_P(webhook_inbox, a_recorded_delivery_with_blanks_around_its_id_is_a_duplicate) {
+  const webhook::inbox to(webhook::standard("crm", {"whsec_" + test::to_base64("key of the tests")}));
+  const std::string body = "{}";
+  const auto signature = test::standard_signature("key of the tests", "msg_1", time.now(), body);
+  const auto send = [&](const std::string& id) {
+    return to.apply(*db,
+                    {.headers = {{"webhook-id", id},
+                                 {"webhook-timestamp", test::seconds_of(time.now())},
+                                 {"webhook-signature", signature}},
+                     .body = body},
+                    log_effect);
+  };
+  EXPECT_EQ(send("msg_1").what, outcome::applied);
+  for (const auto* id : {"msg_1 ", " msg_1", "\tmsg_1\t"}) EXPECT_EQ(send(id).what, outcome::duplicate) << id;
+  EXPECT_EQ(effects_of("msg_1"), 1);
+}
+
 // Proves A3: ids of two sources have nothing to do with each other
 TEST_P(webhook_inbox, tells_sources_apart) {
   auto other = payments();
