@@ -112,6 +112,8 @@ constexpr std::array table{
            "Journaled webhooks whose handler failed, each time; they are tried again or given up."},
     metric{"settle_webhook_pauses_total", counter, "source",
            "Times that a source of journaled webhooks was paused because something that it needs was away."},
+    metric{"settle_webhook_times_unread_total", counter, "source",
+           "Deliveries with a provider's time that cannot be read: they are taken as if they had none."},
     metric{"settle_webhooks_total", counter, "source, outcome",
            "Webhooks that were answered here, by outcome; see the webhooks guide."},
 };

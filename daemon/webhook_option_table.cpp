@@ -44,8 +44,8 @@ constexpr std::array table{
                    "Where it says what the event is about; it becomes the key of the event. Not there: "
                    "each is by itself."},
     webhook_option{"time", kind::place, &source::time, bytes_of_name, "",
-                   "Where the provider's time of the event is: seconds since 1970 or RFC 3339. It tells "
-                   "stale events, and copies that come after sweep.webhook_keep."},
+                   "Where the provider's time of the event is: seconds or milliseconds since 1970, or RFC "
+                   "3339. It tells stale events, and copies that come after sweep.webhook_keep."},
     webhook_option{.name = "ignore_stale",
                    .type = kind::flag,
                    .where = &source::ignore_stale,

@@ -74,8 +74,9 @@ struct source {
   // What the event is about: an order, a payment. Events of one key are applied one at a time. Not there:
   // each is by itself, and is never early or stale. At most 1,024 bytes.
   place key = {};
-  // When it happened, by the provider's clock: seconds since 1970, or RFC 3339 in UTC. Not the time of the
-  // delivery, which changes with every attempt.
+  // When it happened, by the provider's clock: seconds since 1970, milliseconds since 1970 in 13 digits, or
+  // RFC 3339 with any offset. Not the time of the delivery, which changes with every attempt. One that cannot
+  // be read is logged and counted, and the event has none.
   place time = {};
   // Ignore an event if one of its key with a later provider's time was applied before. For providers whose
   // events carry the whole state; not for those of which each counts.

@@ -21,6 +21,17 @@ bool read(std::string_view text, std::size_t& at, std::size_t digits, char after
   return at < text.size() && text[at++] == after;
 }
 
+// "Z", or how far the clock on the wall is ahead of UTC: "+02:00".
+std::optional<std::chrono::minutes> read_offset(std::string_view text) {
+  using std::chrono::minutes;
+  if (text == "Z") return minutes(0);
+  int hours = 0, rest = 0;
+  std::size_t at = 1;
+  if (text.size() != 6 || !read(text, at, 2, ':', hours) || !read(text, at, 2, 0, rest)) return std::nullopt;
+  if ((text[0] != '+' && text[0] != '-') || hours > 23 || rest > 59) return std::nullopt;
+  return minutes((text[0] == '-' ? -1 : 1) * (hours * 60 + rest));
+}
+
 }  // namespace
 
 std::string to_rfc3339(timestamp at) {
@@ -47,13 +58,14 @@ std::optional<timestamp> from_rfc3339(std::string_view text) {
       micros += (text[at] - '0') * unit;
     if (at == point + 1) return std::nullopt;
   }
-  if (text.substr(at) != "Z") return std::nullopt;
+  const auto offset = read_offset(text.substr(at));
+  if (!offset) return std::nullopt;
   using namespace std::chrono;
   const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                             std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
   return timestamp(sys_days(date).time_since_epoch() + hours(hour) + minutes(minute) + seconds(second) +
-                   microseconds(micros));
+                   microseconds(micros) - *offset);
 }
 
 }  // namespace settle

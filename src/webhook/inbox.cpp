@@ -119,6 +119,7 @@ class inbox::engine {
     auto found = look(what);
     if (!found.what) return {std::nullopt, decide(outcome::no_event_id, {}, std::move(found.error))};
     found.what->received_at = env.now();
+    if (!found.unread_time.empty()) report_unread_time(env, *found.what, found.unread_time);
     return {std::move(found.what), {}};
   }
 
@@ -178,6 +179,14 @@ class inbox::engine {
                     {"event_id", made.event_id},
                     {"error", made.error}});
     return made;
+  }
+
+  // Without its time an event is never stale, and a copy of it is not known after `keep`.
+  void report_unread_time(const environment& env, const received& event, const std::string& text) const {
+    env.counters->add("settle_webhook_times_unread_total", {{"source", source_.name}});
+    if (!may_log(env.now())) return;
+    env.log->write(log_level::warning, "webhook_time_unread",
+                   {{"source", source_.name}, {"event_id", event.id}, {"time", text}});
   }
 
   bool may_log(timestamp now) const {

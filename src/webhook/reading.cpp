@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t source_name_bytes_max = 100;
 constexpr std::size_t kept_headers_max = 64;
+constexpr std::size_t milliseconds_digits = 13;  // from 2001 to 2286
+constexpr std::size_t shown_bytes_max = 100;
 
 // The body is read as JSON once, and only if somebody asks for it.
 class finder {
@@ -26,13 +28,27 @@ class finder {
       // Without blanks around it, as it was signed: with one more it would not be another event.
       return found.value && !found.twice ? std::string(trimmed(*found.value)) : std::string();
     }
-    if (const auto* member = std::get_if<in_json>(&at)) return member_text(member->path);
+    if (const auto* member = std::get_if<in_json>(&at)) return text_of(find_member(member->path));
     if (const auto* own = std::get_if<std::function<std::string(const request&)>>(&at)) return (*own)(in_);
     return {};
   }
 
+  // For people: also what is neither text nor a whole number. Empty if there is nothing.
+  std::string show(const place& at) {
+    const auto* named = std::get_if<in_json>(&at);
+    const auto* member = named != nullptr ? find_member(named->path) : nullptr;
+    if (member == nullptr || member->is_null() || member->is_string()) return find(at);
+    return boost::json::serialize(*member);
+  }
+
  private:
-  std::string member_text(std::string_view path) {
+  static std::string text_of(const boost::json::value* member) {
+    if (member == nullptr) return {};
+    if (const auto* text = member->if_string()) return std::string(*text);
+    return member->is_int64() || member->is_uint64() ? boost::json::serialize(*member) : std::string();
+  }
+
+  const boost::json::value* find_member(std::string_view path) {
     const auto* at = json();
     while (at != nullptr) {
       const auto end = std::min(path.find('.'), path.size());
@@ -41,9 +57,7 @@ class finder {
       if (end == path.size()) break;
       path.remove_prefix(end + 1);
     }
-    if (at == nullptr) return {};
-    if (const auto* text = at->if_string()) return std::string(*text);
-    return at->is_int64() || at->is_uint64() ? boost::json::serialize(*at) : std::string();
+    return at;
   }
 
   const boost::json::value* json() {
@@ -120,6 +134,10 @@ void check_source(const source& of) {
 
 std::optional<timestamp> provider_time(std::string_view text) {
   if (const auto seconds = unix_seconds(text)) return timestamp(std::chrono::seconds(*seconds));
+  if (text.size() == milliseconds_digits)
+    if (const auto seconds = unix_seconds(text.substr(0, milliseconds_digits - 3)))
+      if (const auto rest = unix_seconds(text.substr(milliseconds_digits - 3)))
+        return timestamp(std::chrono::seconds(*seconds) + std::chrono::milliseconds(*rest));
   return from_rfc3339(text);
 }
 
@@ -137,7 +155,9 @@ reading read_event(const source& of, const request& from) {
   what.time = provider_time(in.find(of.time));
   what.headers = kept_headers(of, from);
   what.body = std::string(from.body);
-  return {std::move(what), {}};
+  reading done{std::move(what), {}};
+  if (!done.what->time) done.unread_time = one_line(in.show(of.time), shown_bytes_max);
+  return done;
 }
 
 }  // namespace settle::hooks

@@ -89,11 +89,27 @@ TEST(webhook_reading, a_source_must_say_where_its_ids_are_and_trust_only_what_is
   EXPECT_EQ(refused(of), errc::invalid_argument);
 }
 
-TEST(webhook_reading, knows_two_ways_to_write_a_time) {
+TEST(webhook_reading, knows_three_ways_to_write_a_time) {
   EXPECT_EQ(provider_time("12"), timestamp(12s));
+  EXPECT_EQ(provider_time("1614265330123"), timestamp(1'614'265'330'123ms));
   EXPECT_EQ(provider_time("1970-01-01T00:00:01Z"), timestamp(1s));
-  for (const auto* bad : {"", "-1", "1.5", "yesterday", "1970-01-01", "123456789012"})
+  EXPECT_EQ(provider_time("1970-01-01T02:00:01+02:00"), timestamp(1s));
+  for (const auto* bad : {"", "-1", "1.5", "yesterday", "1970-01-01", "123456789012", "12345678901234",
+                          "1614265330x23", "161426533012x"})
     EXPECT_EQ(provider_time(bad), std::nullopt) << bad;
+}
+
+TEST(webhook_reading, says_which_time_it_could_not_read) {
+  const auto of = stripe_source();
+  const auto read = read_event(of, {.body = R"({"id":"evt_1","created":"yesterday"})"});
+  ASSERT_TRUE(read.what);
+  EXPECT_EQ(read.what->time, std::nullopt);
+  EXPECT_EQ(read.unread_time, "yesterday");
+  EXPECT_EQ(read_event(of, {.body = R"({"id":"evt_1","created":1.5})"}).unread_time, "1.5E0");
+  EXPECT_EQ(read_event(of, {.body = R"({"id":"evt_1","created":{"at":12}})"}).unread_time, R"({"at":12})");
+  EXPECT_EQ(read_event(of, {.body = R"({"id":"evt_1"})"}).unread_time, "") << "it has none";
+  EXPECT_EQ(read_event(of, {.body = R"({"id":"evt_1","created":null})"}).unread_time, "");
+  EXPECT_EQ(read_event(of, {.body = R"({"id":"evt_1","created":12})"}).unread_time, "");
 }
 
 // Proves I8: the signature is taken over the id without blanks around it

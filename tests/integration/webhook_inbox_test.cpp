@@ -268,6 +268,37 @@ TEST_P(webhook_inbox, undoes_what_a_handler_wrote_before_it_said_not_yet_or_igno
   EXPECT_EQ(apply(payment("early", "t", "order-1"), pay).what, outcome::duplicate);
 }
 
+// Proves A3: a time that cannot be read is no silent hole in what tells stale ones and late copies
+TEST_P(webhook_inbox, takes_an_event_whose_time_it_cannot_read_and_says_so) {
+  const std::string body = R"({"id":"evt_1","created":"yesterday"})";
+  EXPECT_EQ(deliver(body).what, outcome::journaled);
+  EXPECT_EQ(log.count("webhook_time_unread source=payments event_id=evt_1 time=yesterday"), 1u);
+  EXPECT_EQ(counters.value("settle_webhook_times_unread_total", {{"source", "payments"}}), 1);
+  EXPECT_EQ(deliver(R"({"id":"evt_2"})").what, outcome::journaled);
+  EXPECT_EQ(deliver(payment("evt_3", "t", "k")).what, outcome::journaled);
+  EXPECT_EQ(log.count("webhook_time_unread"), 1u);
+  EXPECT_EQ(counters.value("settle_webhook_times_unread_total", {{"source", "payments"}}), 1);
+  for (int i = 0; i < 100; ++i) deliver(body);
+  EXPECT_LE(log.count("webhook_time_unread"), 5u);
+  EXPECT_EQ(counters.value("settle_webhook_times_unread_total", {{"source", "payments"}}), 101);
+}
+
+// Proves A3: stale by the instant, however the provider writes it
+TEST_P(webhook_inbox, compares_times_that_are_written_with_offsets_or_in_milliseconds) {
+  auto newest = payments();
+  newest.ignore_stale = true;
+  const webhook::inbox to(newest);
+  const auto at = [](const std::string& id, const std::string& time) {
+    return R"({"id":")" + id + R"(","created":)" + time + R"(,"data":{"object":{"id":"k"}}})";
+  };
+  EXPECT_EQ(apply(to, *db, at("a", R"("2021-02-25T12:00:00+02:00")"), log_effect).what, outcome::applied);
+  EXPECT_EQ(apply(to, *db, at("b", R"("2021-02-25T09:59:59Z")"), log_effect).what, outcome::stale);
+  EXPECT_EQ(apply(to, *db, at("c", R"("2021-02-25T11:59:59+02:00")"), log_effect).what, outcome::stale);
+  EXPECT_EQ(apply(to, *db, at("d", "1614247199999"), log_effect).what, outcome::stale);
+  EXPECT_EQ(apply(to, *db, at("e", "1614247200001"), log_effect).what, outcome::applied);
+  EXPECT_EQ(log.count("webhook_time_unread"), 0u);
+}
+
 // Proves A3: the signature is taken over the id without blanks around it, so they make no other event
 TEST_P(webhook_inbox, a_recorded_delivery_with_blanks_around_its_id_is_a_duplicate) {
   const webhook::inbox to(webhook::standard("crm", {"whsec_" + test::to_base64("key of the tests")}));
