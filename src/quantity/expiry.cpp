@@ -26,6 +26,13 @@ std::int64_t checked_batch(std::size_t at_most) {
   return static_cast<std::int64_t>(at_most);
 }
 
+// What the database says of one row of the user's, and may not say of the others. Of a trigger's refusal
+// PostgreSQL says no more than that a statement failed.
+bool may_be_of_one(const error& e) {
+  return e.code() == errc::constraint_violated || e.code() == errc::invalid_argument ||
+         e.code() == errc::statement_failed;
+}
+
 }  // namespace
 
 std::size_t quantity::engine::release(database& db, const statement& due, std::stop_token cancel) const {
@@ -82,7 +89,7 @@ std::size_t quantity::release_expired(database& db, std::size_t at_most, std::st
   try {
     return engine_->release(db, due, cancel);
   } catch (const error& e) {
-    if (e.code() != errc::constraint_violated && e.code() != errc::invalid_argument) throw;
+    if (!may_be_of_one(e)) throw;
     return engine_->release_one_by_one(db, at_most, std::move(cancel));
   }
 }

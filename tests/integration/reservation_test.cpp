@@ -216,6 +216,29 @@ TEST_P(reserved, one_that_a_constraint_keeps_from_returning_does_not_hold_up_the
   EXPECT_EQ(number("select free from few where id = 1"), 5);
 }
 
+// Proves G5: PostgreSQL has a code of its own for what a trigger refuses
+TEST_P(reserved, one_that_a_trigger_keeps_from_returning_does_not_hold_up_the_others) {
+  reserve("bad", {{1, 2}}, 1min);
+  reserve("good", {{2, 2}}, 2min);
+  run(on_postgres()
+          ? "create function closed() returns trigger language plpgsql as $$ begin raise exception 'closed'; "
+            "end $$; create trigger closed before update on seats for each row when (new.id = 1) execute "
+            "function closed()"
+          : "create trigger closed before update on seats when new.id = 1 begin select raise(abort, "
+            "'closed'); end");
+  time.advance(5min);
+  EXPECT_EQ(seats.release_expired(*db), 1u);
+  EXPECT_EQ(free(2), 5);
+  EXPECT_EQ(stored("bad"), "HELD");
+  EXPECT_EQ(log.count("reservation_not_released"), 1u);
+  EXPECT_EQ(seats.release_expired(*db), 0u) << "not again at once";
+  EXPECT_EQ(log.count("reservation_not_released"), 1u);
+  run(on_postgres() ? "drop trigger closed on seats" : "drop trigger closed");
+  time.advance(1min);
+  EXPECT_EQ(seats.release_expired(*db), 1u);
+  EXPECT_EQ(free(1), 10);
+}
+
 // Proves G5
 TEST_P(reserved, of_many_calls_with_one_id_one_takes) {
   constexpr int threads = 16;
