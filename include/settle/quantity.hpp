@@ -34,8 +34,9 @@
 // The column must be an integer (smallint, integer or bigint on PostgreSQL); null counts as missing. Names
 // are quoted, so they are case-sensitive. Keys are integers or texts (uuids among them), and unique.
 //
-// Threads: any number; a quantity does not change. Errors: those of the store, invalid_argument and
-// invalid_name for what the caller should not have passed; nothing is written then.
+// Threads: any number; a quantity does not change. Errors: those of the store (constraint_violated also for a
+// change that a trigger suppresses), invalid_argument and invalid_name for what the caller should not have
+// passed; nothing is written then.
 #pragma once
 
 #include <chrono>

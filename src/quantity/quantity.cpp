@@ -111,10 +111,11 @@ quantity::engine::one_change quantity::engine::change_one(transaction& tx, const
   if (!found[0][2].is_null()) return {there, amount_in(found[0][2])};
   const auto after = quantities::changed(there, change, within.low, within.high);
   if (!after) return {there, std::nullopt};
-  // The statement has only read, so the rest follows.
-  const item_change wanted{item, change};
-  const log_line line{found[0][0].text(), change, *after, note.reason, note.reference};
-  apply(tx, {&wanted, 1}, {&line, 1});
+  // The statement has only read, so the rest follows; the log only once it is known that there is a change.
+  const auto changed = tx.execute(change_item.get(), {item, change});
+  check_unchanged_by_trigger(changed.affected(), item);
+  tx.execute(queries::quantity::log_change,
+             {options.resource, found[0][0].text(), change, *after, note.reason, note.reference, now});
   return {there, after};
 }
 
@@ -221,8 +222,9 @@ add_result quantity::add(transaction& tx, const value& item, std::int64_t amount
 basket_result quantity::take_all(transaction& tx, std::span<const quantity_line> lines,
                                  const quantity_note& note) const {
   engine_->check_note(note);
-  auto done =
-      with_fault_points(tx.env(), "quantity.change", [&] { return engine_->take_all(tx, lines, note); });
+  auto done = with_fault_points(tx.env(), "quantity.change", [&] {
+    return engine::whole(tx, [&] { return engine_->take_all(tx, lines, note); });
+  });
   engine_->count(tx.env(), "settle_quantity_takes_total", to_string(done.outcome));
   return done;
 }

@@ -85,13 +85,7 @@ reserve_result quantity::engine::reserve(transaction& tx, const std::string& id,
   const statement insert{queries::quantity::insert_reservation, {options.resource, id, now, until}};
   const auto answers = lock(tx, wanted, &insert);
   const bool inserted = answers[0].affected() == 1;
-  locked found;
-  try {
-    found = read_locked(std::span(answers).subspan(1), wanted);
-  } catch (const error&) {
-    if (inserted) tx.execute(queries::quantity::drop_reservation, {options.resource, id});
-    throw;
-  }
+  const auto found = read_locked(std::span(answers).subspan(1), wanted);
   if (!inserted) return repeated_reserve(tx, id, as_stored(wanted, found.names));
 
   const auto judged = quantities::judge_basket(wanted, found.there, options.minimum);
@@ -192,7 +186,8 @@ reserve_result quantity::reserve(transaction& tx, std::string_view id, std::span
   const quantity_note note{std::string(reason), checked_id(id)};
   engine_->check_note(note);
   auto done = with_fault_points(tx.env(), "quantity.reserve", [&] {
-    return engine_->reserve(tx, note.reference, lines, for_long, note.reason);
+    return engine::whole(tx,
+                         [&] { return engine_->reserve(tx, note.reference, lines, for_long, note.reason); });
   });
   engine_->count(tx.env(), "settle_reservations_total", to_string(done.outcome));
   return done;
@@ -206,8 +201,9 @@ reservation_end quantity::confirm(transaction& tx, std::string_view id) const {
 reservation_end quantity::cancel(transaction& tx, std::string_view id, std::string_view reason) const {
   const quantity_note note{std::string(reason), checked_id(id)};
   engine_->check_note(note);
-  return with_fault_points(tx.env(), "quantity.cancel",
-                           [&] { return engine_->cancel(tx, note.reference, note.reason); });
+  return with_fault_points(tx.env(), "quantity.cancel", [&] {
+    return engine::whole(tx, [&] { return engine_->cancel(tx, note.reference, note.reason); });
+  });
 }
 
 }  // namespace settle::inline v0

@@ -10,6 +10,7 @@
 #include "settle/error.hpp"
 #include "support/expect_error.hpp"
 #include "support/own_tables.hpp"
+#include "support/tcp_proxy.hpp"
 
 namespace settle {
 
@@ -217,6 +218,21 @@ TEST_P(counted, a_key_that_is_there_twice_and_a_null_give_nothing) {
 }
 
 // Proves G5
+TEST_P(counted, a_change_that_a_trigger_suppresses_leaves_nothing_if_its_transaction_commits) {
+  suppress_updates("products", "new.sku = 'b'");
+  auto tx = db->begin();
+  EXPECT_EQ(code_of([&] { stock.take(tx, "b", 1); }), errc::constraint_violated);
+  EXPECT_EQ(code_of([&] { stock.add(tx, "b", 1); }), errc::constraint_violated);
+  EXPECT_EQ(code_of([&] { stock.take_all(tx, {{"a", 1}, {"b", 1}}); }), errc::constraint_violated);
+  EXPECT_TRUE(stock.take(tx, "a", 4)) << "the transaction is as good as before";
+  tx.commit();
+  EXPECT_EQ(left("a"), 6);
+  EXPECT_EQ(left("b"), 5);
+  EXPECT_EQ(logged().size(), 1u);
+  expect_log_adds_up("a", 10);
+}
+
+// Proves G5
 TEST_P(counted, two_spellings_of_one_key_cannot_take_it_twice) {
   run(on_postgres() ? "create table many (id bigint primary key, in_stock bigint)"
                     : "create table many (id text collate nocase primary key, in_stock bigint)");
@@ -320,6 +336,29 @@ TEST_P(counted_on_postgres, every_integer_type_and_a_domain_of_one_will_do) {
     });
   }
   EXPECT_EQ(number("select s + i + b + d from many"), 4);
+}
+
+// Proves G5: what keeps a basket whole travels with its statements
+TEST_P(counted_on_postgres, a_take_is_one_round_trip_and_a_basket_two) {
+  test::tcp_proxy line("127.0.0.1", std::stoi(test::word_of(server->conninfo(), "port")));
+  const auto address = "host=127.0.0.1 port=" + std::to_string(line.port()) + " sslmode=disable";
+  const auto far = postgres::open(test::with(server->conninfo(), address), {.connections_max = 1});
+  const auto trips = [&](auto&& work) {
+    auto tx = far->begin();
+    const auto before = line.round_trips();
+    work(tx);
+    tx.commit();
+    return line.round_trips() - before;
+  };
+  const auto one = [&](transaction& tx) { EXPECT_TRUE(stock.take(tx, "a", 1)); };
+  const auto two = [&](transaction& tx) { EXPECT_TRUE(stock.take_all(tx, {{"a", 1}, {"b", 1}})); };
+  const auto cart = [&](transaction& tx) {
+    EXPECT_TRUE(stock.reserve(tx, "cart", {{"a", 1}, {"b", 1}}, 1min));
+  };
+  trips(two);  // prepares its statements
+  EXPECT_EQ(trips(one), 2u) << "with the commit";
+  EXPECT_EQ(trips(two), 3u);
+  EXPECT_EQ(trips(cart), 3u);
 }
 
 // Proves G5

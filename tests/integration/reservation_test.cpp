@@ -240,6 +240,26 @@ TEST_P(reserved, one_that_a_trigger_keeps_from_returning_does_not_hold_up_the_ot
 }
 
 // Proves G5
+TEST_P(reserved, a_change_that_a_trigger_suppresses_leaves_no_half_of_a_reservation) {
+  reserve("kept", {{1, 2}, {2, 2}});
+  const auto before = logged();
+  suppress_updates("seats", "new.id = 2");
+  auto tx = db->begin();
+  tx.execute("insert into seats values (40, 7)");
+  EXPECT_EQ(code_of([&] { seats.reserve(tx, "cart", {{1, 1}, {2, 1}}, 1min); }), errc::constraint_violated);
+  EXPECT_EQ(code_of([&] { seats.cancel(tx, "kept"); }), errc::constraint_violated);
+  EXPECT_TRUE(seats.reserve(tx, "other", {{40, 1}}, 1min)) << "the transaction is as good as before";
+  tx.commit();
+  EXPECT_EQ(free(1), 8);
+  EXPECT_EQ(free(2), 3);
+  EXPECT_EQ(free(40), 6);
+  EXPECT_EQ(stored("cart"), "");
+  EXPECT_EQ(stored("kept"), "HELD");
+  EXPECT_EQ(number("select count(*) from " + table("reservation_lines") + " where reservation = 'cart'"), 0);
+  EXPECT_EQ(logged().size(), before.size() + 1);
+}
+
+// Proves G5
 TEST_P(reserved, of_many_calls_with_one_id_one_takes) {
   constexpr int threads = 16;
   const auto many = open(nullptr, threads);
