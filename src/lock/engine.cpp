@@ -155,6 +155,7 @@ void lock_service::engine::run_once() {
   std::vector<std::shared_ptr<state>> due;
   for (const auto& one : all) {
     const std::scoped_lock lock(one->mutex);
+    one->times = locking::seen_at(now, one->times, one->what.ttl);
     if (one->wants_renewal && one->times.renew_at <= now) due.push_back(one);
   }
   try {
@@ -171,7 +172,8 @@ duration lock_service::engine::until_next() const {
   auto next = look_max;
   for (const auto& one : watched()) {
     const std::scoped_lock lock(one->mutex);
-    const auto at = one->wants_renewal ? one->times.renew_at : one->times.expires_at;
+    const auto times = locking::seen_at(now, one->times, one->what.ttl);
+    const auto at = one->wants_renewal ? times.renew_at : times.expires_at;
     next = std::min(next, std::chrono::duration_cast<duration>(at - now));
   }
   return std::max(next, duration::zero());

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr duration ttl_min = 1ms;
-constexpr duration ttl_max = 24h;
+constexpr duration ttl_max = 24h;  // sqlite/lock.sql knows it
 
 std::string checked(std::string_view name, const lock_options& with) {
   check_name(name, {"lock name", event_limits::name_bytes_max});

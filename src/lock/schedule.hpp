@@ -20,6 +20,12 @@ constexpr lease_times lease_from(timestamp asked_at, duration ttl) {
   return {asked_at + ttl / renewals_per_ttl, asked_at + ttl};
 }
 
+// As they are now. A lease that ends later than a whole ttl from now has been asked for in the future: the
+// clock was set back, nobody knows by how much, and waiting for the old times could take for ever.
+constexpr lease_times seen_at(timestamp now, const lease_times& given, duration ttl) {
+  return given.expires_at - now > ttl ? lease_times{now, now + ttl} : given;
+}
+
 // The pause after the n-th look at a lock that is held (n from 0): doubles up to `longest`, give or take a
 // half, so that processes that began to wait together do not look together.
 constexpr duration poll_wait(int looks, duration longest, std::uint64_t random) {

@@ -175,6 +175,21 @@ TYPED_TEST(lock_fence, an_expired_lock_that_nobody_has_taken_still_writes) {
   EXPECT_EQ(mine->renew(), TypeParam::same_database) << "Redis has forgotten it";
 }
 
+// On one machine the clock of the processes decides, and no lock lasts for more than a day by it. Proves G2
+TEST(lock_fence_on_sqlite, a_clock_that_is_set_back_far_does_not_keep_a_lock_for_as_long) {
+  sqlite_lock_world world;
+  const auto one = world.open(), two = world.open();
+  auto crashed = one->locks->try_acquire("job", {.ttl = 10s});
+  world.time.advance(-23h);
+  EXPECT_FALSE(two->locks->try_acquire("job")) << "somebody may have locked it for so long";
+  world.time.advance(-2h);
+  auto taken = two->locks->try_acquire("job", {.ttl = 10s});
+  ASSERT_TRUE(taken);
+  EXPECT_GT(taken->token().epoch, crashed->token().epoch);
+  auto tx = one->db->begin();
+  EXPECT_EQ(code_of([&] { fenced(tx, *crashed); }), errc::ownership_lost);
+}
+
 // Proves G2
 TYPED_TEST(lock_fence, a_resource_in_another_database_remembers_the_highest_token) {
   const auto own = this->world->open();

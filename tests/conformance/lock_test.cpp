@@ -179,6 +179,31 @@ TYPED_TEST(lock_conformance, tells_its_owner_that_the_loop_has_found_it_lost) {
 }
 
 // Proves G2
+TYPED_TEST(lock_conformance, a_clock_that_is_set_back_stops_neither_renewal_nor_the_word_of_a_loss) {
+  auto& locks = *this->one->locks;
+  std::vector<lock_loss> losses;
+  const auto note = [&](const std::string&, lock_loss why) { losses.push_back(why); };
+  auto renewed = locks.try_acquire("renewed", {.ttl = 9s, .renew = true, .on_lost = note});
+  auto watched = locks.try_acquire("watched", {.ttl = 60s, .on_lost = note});
+  this->world->time.advance(-1h);
+  EXPECT_EQ(locks.idle_wait(), 0s);
+  locks.run_once();
+  EXPECT_EQ(renewed->until(), this->world->time.now() + 9s);
+  EXPECT_EQ(locks.idle_wait(), 3s) << "not again at once";
+  for (int round = 0; round < 3; ++round) {
+    this->world->pass(4s);
+    locks.run_once();
+  }
+  EXPECT_FALSE(this->two->locks->try_acquire("renewed"));
+  EXPECT_TRUE(losses.empty());
+  renewed->release();
+  this->world->pass(60s);
+  locks.run_once();
+  EXPECT_EQ(losses, std::vector{lock_loss::expired});
+  EXPECT_TRUE(watched->lost());
+}
+
+// Proves G2
 TYPED_TEST(lock_conformance, is_waited_for_and_got_when_it_is_free) {
   auto mine = this->one->locks->try_acquire("report");
   bool got = false;

@@ -1,14 +1,14 @@
 -- $4 is the clock of this process: on one machine there is one. $5 is for databases where a row can be waited for.
 --
 -- The same owner asks again when it does not know whether its first call committed: then the lock is its own, in the
--- same epoch.
+-- same epoch. No ttl is longer than a day: a lock that is held for longer is from before the clock was set back.
 -- name: acquire
 insert into settle_locks as l (name, owner, epoch, held_until) select $1, $2, 1, $4 + $3 where $5 is not null
 on conflict (name) do update
 set owner = excluded.owner,
     epoch = l.epoch + (l.owner <> excluded.owner or l.held_until = 0),
     held_until = excluded.held_until
-where l.held_until <= $4 or l.owner = excluded.owner
+where l.held_until <= $4 or l.held_until > $4 + 86400000000 or l.owner = excluded.owner
 returning 1, owner, epoch, held_until
 
 -- name: read_holder
