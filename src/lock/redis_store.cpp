@@ -9,14 +9,19 @@
 namespace settle::locking {
 namespace {
 
-// KEYS: the lock, its epoch. ARGV: owner, ttl in ms. Answers: taken, owner, epoch, ms left.
+// KEYS: the lock, its epoch. ARGV: owner, ttl in ms. Answers: taken, owner, epoch, ms left. Without an owner if
+// the key holds what no lock has written.
 //
 // The epoch is the clock in microseconds, or one more than the last if the clock is behind: so it grows also
 // after Redis has forgotten the counter. It stays below 2^53, up to which Lua counts exactly, until the year
 // 2255.
 const redis::script& acquire_script() {
   static const redis::script made(R"(
-local owner, epoch = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%d+)$')
+local held = redis.call('GET', KEYS[1])
+local owner, epoch = string.match(held or '', '^(%S+) (%d+)$')
+if held and not owner then
+  return {0, '', '', 0}
+end
 if owner and owner ~= ARGV[1] then
   return {0, owner, epoch, redis.call('PTTL', KEYS[1])}
 end

@@ -222,6 +222,19 @@ TEST_F(advisory_lock_on_redis, tokens_grow_also_after_redis_has_forgotten_everyt
 }
 
 // Proves G2
+TEST_F(advisory_lock_on_redis, a_key_that_somebody_else_has_written_makes_nobody_an_owner) {
+  const auto own = world->open();
+  const auto key = world->prefix() + ":lock:{job}";
+  for (const auto* foreign : {"1", "", "some text", "owner 12", "a b 3"}) {
+    own->redis->run({"SET", key, foreign});
+    EXPECT_EQ(code_of([&] { own->locks->try_acquire("job"); }), errc::statement_failed) << foreign;
+    EXPECT_EQ(own->redis->run({"GET", key}).text, foreign) << "and it is left alone";
+  }
+  own->redis->run({"DEL", key});
+  EXPECT_TRUE(own->locks->try_acquire("job"));
+}
+
+// Proves G2
 TEST_F(advisory_lock_on_redis, a_lost_answer_is_resolved_by_asking_again) {
   tcp_proxy line("127.0.0.1", std::stoi(port()));
   quiet_log log;
