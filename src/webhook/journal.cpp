@@ -1,5 +1,6 @@
 #include "webhook/journal.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "base/json.hpp"
@@ -78,6 +79,27 @@ void set_outcome(transaction& tx, std::int64_t row, std::string_view status, std
 }  // namespace settle::hooks
 
 namespace settle::inline v0::webhook {
+namespace {
+
+// By source: two workers must not deadlock.
+using horizons = std::map<std::string, timestamp>;
+
+// Past everything that is about to be removed, and committed before that begins: a copy looks at the horizon
+// first, and may then wait for the removal of its row. If it saw only the old horizon, it would run.
+horizons raise_horizons(database& db, timestamp before, std::int64_t events_max) {
+  auto tx = db.begin();
+  const auto old = tx.execute(queries::webhook::find_finished, {before, events_max});
+  horizons raised;
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    auto& until = raised[old[i][1].text()];
+    until = std::max(until, old[i][2].time());
+  }
+  for (const auto& [source, until] : raised) tx.post(queries::webhook::raise_horizon, {source, until});
+  if (!raised.empty()) tx.commit("webhook.horizon");
+  return raised;
+}
+
+}  // namespace
 
 std::optional<journal_entry> find(database& db, std::string_view source, std::string_view event_id) {
   auto tx = db.read();
@@ -101,21 +123,22 @@ bool retry(database& db, std::string_view source, std::string_view event_id) {
 }
 
 std::int64_t expire(database& db, duration keep, std::int64_t events_max) {
+  const auto before = db.env().now() - keep;
+  const auto until = raise_horizons(db, before, events_max);
   auto tx = db.begin();
-  const auto before = tx.env().now() - keep;
   const auto old = tx.execute(queries::webhook::find_finished, {before, events_max});
-  std::map<std::string, timestamp> horizons;  // by source: two workers must not deadlock
   json_array ids;
+  std::int64_t gone = 0;
   for (std::size_t i = 0; i < old.size(); ++i) {
+    const auto raised = until.find(old[i][1].text());
+    if (raised == until.end() || raised->second < old[i][2].time()) continue;  // somebody had it; next time
     ids.add(old[i][0].integer());
-    auto& until = horizons[old[i][1].text()];
-    until = std::max(until, old[i][2].time());
+    ++gone;
   }
-  for (const auto& [source, until] : horizons) tx.post(queries::webhook::raise_horizon, {source, until});
-  if (!old.empty()) tx.post(queries::webhook::delete_events, {ids.text()});
+  if (gone > 0) tx.post(queries::webhook::delete_events, {ids.text()});
   tx.execute(queries::webhook::delete_keys, {before, events_max});
   tx.commit("webhook.expire");
-  return static_cast<std::int64_t>(old.size());
+  return gone;
 }
 
 }  // namespace settle::inline v0::webhook

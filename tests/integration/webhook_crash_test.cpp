@@ -136,8 +136,9 @@ TEST_P(webhook_crashes, a_failed_and_later_forgotten_event_has_one_effect_at_eve
           },
       .check = [&](const std::string& where) { EXPECT_EQ(effects_of("flaky"), 1) << where; },
   });
-  for (const auto* point : {"webhook.charge.before", "webhook.charge.after", "webhook.expire.before",
-                            "webhook.expire.after", "webhook.work.after"})
+  for (const auto* point :
+       {"webhook.charge.before", "webhook.charge.after", "webhook.horizon.before", "webhook.horizon.after",
+        "webhook.expire.before", "webhook.expire.after", "webhook.work.after"})
     EXPECT_GE(std::ranges::count(explored.points, point), 1) << point;
 }
 

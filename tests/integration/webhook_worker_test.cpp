@@ -279,6 +279,33 @@ TEST_P(webhook_worker, removes_in_slices) {
   EXPECT_EQ(number("select count(*) from " + table("webhook_keys")), 0);
 }
 
+// Proves A3: the copy has looked at the horizon, and then waits for the row that is being removed
+TEST_P(webhook_worker, a_copy_that_comes_while_its_event_is_removed_does_not_run) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time.now()).time_since_epoch().count();
+  const auto body = payment("evt_1", "t", "k", seconds);
+  EXPECT_EQ(apply(body).what, outcome::applied);
+  time.advance(2h);
+  struct copy_before_the_commit final : fault_points {
+    void reached(std::string_view point) override {
+      if (point == "webhook.expire.before") meet();
+    }
+    std::function<void()> meet;
+  } faults;
+  std::optional<outcome> said;
+  std::jthread copying;
+  faults.meet = [&] {
+    copying = std::jthread([&] { said = apply(body).what; });
+    // On SQLite it waits for its turn to write.
+    while (on_postgres() &&
+           own->run("select count(*) from pg_stat_activity where wait_event_type = 'Lock'") != "1")
+      std::this_thread::yield();
+  };
+  EXPECT_EQ(webhook::expire(*open(&faults), 1h), 1);
+  copying.join();
+  EXPECT_EQ(said, outcome::too_late);
+  EXPECT_EQ(effects_of("evt_1"), 1);
+}
+
 TEST_P(webhook_worker, a_clock_that_was_set_back_does_not_put_events_off) {
   testing::manual_time ahead(time.now() + 24h);
   const auto early = open(nullptr, &ahead);
