@@ -72,7 +72,8 @@ struct claim_request {
   // How long the owner may be silent before the outcome counts as unknown; renew() begins it anew.
   // 1 ms to 24 h. Longer than the work usually takes.
   duration lease = std::chrono::seconds(30);
-  // How long the recorded answer is kept at least. 1 s to 366 days. Claims without an answer stay.
+  // How long the recorded answer is kept at least, from this claim on; its completion may ask for longer, not
+  // for less. 1 s to 366 days. Claims without an answer stay.
   duration keep = std::chrono::hours(24);
   when_unknown on_unknown = when_unknown::hold;
   // Names this claim, so that it can be repeated after an error. Nothing: one is drawn.
@@ -99,7 +100,7 @@ struct claim_completion {
   request_identity who;
   uuid run;
   answer what;
-  duration keep = std::chrono::hours(24);
+  duration keep = std::chrono::hours(24);  // at least, from now on; see claim_request::keep
 };
 struct claim_renewal {
   request_identity who;

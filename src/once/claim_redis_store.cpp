@@ -13,25 +13,27 @@ namespace {
 
 constexpr int scripts_max = 3;  // of one batch, each but the last with an unknown outcome
 
-// A key per call; of each ten values: operation, run, fingerprint, lease in microseconds, keep in
-// milliseconds, policy, and status, headers, body and hash of an answer. The rules are those of judge(); the
-// clock is the server's. What has no answer has no time to live: it may only be forgotten when it is known.
+// A key per call; of each ten values: operation, run, fingerprint, lease and keep in microseconds, policy,
+// and status, headers, body and hash of an answer. The rules are those of judge(); the clock is the server's.
+// What has no answer has no time to live: it may only be forgotten when it is known. Then it is kept for as
+// long as its claim or its completion says, whichever is longer.
 const redis::script& claims_script() {
   static const redis::script made(R"(
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.0f', number) end
 
-local function hold(key, run, epoch, lease)
-  redis.call('HSET', key, 'run', run, 'epoch', epoch, 'lease_until', text(now + lease))
+local function hold(key, run, epoch, lease, keep_until)
+  redis.call('HSET', key, 'run', run, 'epoch', epoch, 'lease_until', text(now + lease),
+    'keep_until', text(keep_until))
   return epoch
 end
 
-local function claim(key, run, fingerprint, lease, policy)
-  local known = redis.call('HMGET', key, 'run', 'epoch', 'fingerprint', 'lease_until', 'status')
+local function claim(key, run, fingerprint, lease, keep_until, policy)
+  local known = redis.call('HMGET', key, 'run', 'epoch', 'fingerprint', 'lease_until', 'status', 'keep_until')
   if not known[1] then
     redis.call('HSET', key, 'fingerprint', fingerprint, 'claimed_at', text(now))
-    return {'claimed', hold(key, run, text(now), lease)}
+    return {'claimed', hold(key, run, text(now), lease, keep_until)}
   end
   if fingerprint ~= '' and known[3] ~= '' and fingerprint ~= known[3] then return {'mismatch'} end
   if known[5] then
@@ -43,11 +45,12 @@ local function claim(key, run, fingerprint, lease, policy)
   local left = tonumber(known[4]) - now
   if left > 0 then return {'in_flight', text(left)} end
   if policy == 'hold' then return {'unknown'} end
-  return {as, hold(key, run, text(math.max(now, tonumber(known[2]) + 1)), lease)}
+  keep_until = math.max(keep_until, tonumber(known[6] or 0))
+  return {as, hold(key, run, text(math.max(now, tonumber(known[2]) + 1)), lease, keep_until)}
 end
 
-local function finish(operation, key, run, lease, keep, status, headers, body, hash)
-  local known = redis.call('HMGET', key, 'run', 'status')
+local function finish(operation, key, run, lease, keep_until, status, headers, body, hash)
+  local known = redis.call('HMGET', key, 'run', 'status', 'keep_until')
   if operation == 'release' and not known[1] then return {'done'} end
   if operation == 'complete' and known[1] == run and known[2] then return {'done'} end
   if known[1] ~= run or known[2] then return {'lost'} end
@@ -56,8 +59,9 @@ local function finish(operation, key, run, lease, keep, status, headers, body, h
   elseif operation == 'renew' then
     redis.call('HSET', key, 'lease_until', text(now + lease))
   else
+    local keep = math.max(keep_until, tonumber(known[3] or 0)) - now
     redis.call('HSET', key, 'status', status, 'headers', headers, 'body', body, 'hash', hash)
-    redis.call('PEXPIRE', key, keep)
+    redis.call('PEXPIRE', key, text(math.ceil(keep / 1000)))
   end
   return {'done'}
 end
@@ -66,10 +70,11 @@ local answers = {}
 for n = 1, #KEYS do
   local a = (n - 1) * 10
   local operation, run, lease = ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 4])
+  local keep_until = now + tonumber(ARGV[a + 5])
   if operation == 'claim' then
-    answers[n] = claim(KEYS[n], run, ARGV[a + 3], lease, ARGV[a + 6])
+    answers[n] = claim(KEYS[n], run, ARGV[a + 3], lease, keep_until, ARGV[a + 6])
   else
-    answers[n] = finish(operation, KEYS[n], run, lease, ARGV[a + 5], unpack(ARGV, a + 7, a + 10))
+    answers[n] = finish(operation, KEYS[n], run, lease, keep_until, unpack(ARGV, a + 7, a + 10))
   end
 end
 return answers
@@ -78,10 +83,6 @@ return answers
 }
 
 constexpr std::size_t values_per_call = 10;
-
-std::string milliseconds(duration of) {
-  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(of).count());
-}
 
 std::string_view name_of(when_unknown policy) {
   switch (policy) {
@@ -150,12 +151,12 @@ class redis_claims final : public batched_claims {
 
   void append(std::vector<std::string>& to, const claim_request& of) const {
     to.insert(to.end(), {"claim", of.run.value_or(env().ids->next()).text(), fingerprint_of(of.fingerprint),
-                         std::to_string(of.lease.count()), milliseconds(of.keep),
+                         std::to_string(of.lease.count()), std::to_string(of.keep.count()),
                          std::string(name_of(of.on_unknown)), "", "", "", ""});
   }
   void append(std::vector<std::string>& to, const claim_completion& of) const {
     const auto stored = stored_of(of.what);
-    to.insert(to.end(), {"complete", of.run.text(), "", "0", milliseconds(of.keep), "",
+    to.insert(to.end(), {"complete", of.run.text(), "", "0", std::to_string(of.keep.count()), "",
                          std::to_string(of.what.status), stored.headers, of.what.body, stored.hash});
   }
   void append(std::vector<std::string>& to, const claim_renewal& of) const {

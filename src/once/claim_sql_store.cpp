@@ -186,9 +186,9 @@ class batch {
     const auto verdict = judge(known, opened_[n], policy);
     if (verdict != verdict::take_over) return told(known, verdict, asked);
     const auto epoch = next_epoch(now_, known.epoch);
-    const auto taken = tx.execute(
-        queries::once::take_over_claim,
-        {blob{opened_[n].identity}, opened_[n].run, epoch, asked.lease.count(), clock_of(db_), known.epoch});
+    const auto taken = tx.execute(queries::once::take_over_claim,
+                                  {blob{opened_[n].identity}, opened_[n].run, epoch, asked.lease.count(),
+                                   clock_of(db_), known.epoch, expiry(now_, asked.keep)});
     if (taken.affected() == 0) return std::nullopt;
     return held(n, outcome_of_take_over(policy), epoch);
   }
@@ -233,12 +233,13 @@ struct decision {
   claim_ended pass(bool again) const {
     const auto now = db.env().now();
     auto tx = db.begin();
+    const auto expires = expiry(now, std::chrono::hours(24));
     const auto taken = tx.execute(
         queries::once::take_over_claim,
-        {identity, run, next_epoch(now, seen_epoch), duration(1).count(), clock_of(db), seen_epoch});
+        {identity, run, next_epoch(now, seen_epoch), duration(1).count(), clock_of(db), seen_epoch, expires});
     if (taken.affected() == 0) return again && is_done(tx) ? claim_ended::done : claim_ended::lost;
     if (what) {
-      parameters row{identity, run, expiry(now, std::chrono::hours(24))};
+      parameters row{identity, run, expires};
       append_answer(row, *what);
       tx.execute(statement{queries::once::complete_claim, std::move(row)});
     } else {

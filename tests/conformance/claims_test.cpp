@@ -455,6 +455,26 @@ TEST_P(claimed_rows, are_forgotten_after_their_time_if_they_have_an_answer) {
       << "kept until it is known";
 }
 
+// Proves I2: what the claim promises is not cut short by a completion that asks for less.
+TEST_P(claimed_rows, are_kept_for_as_long_as_their_claim_or_their_completion_says) {
+  const request_identity slow{"shop", "ann", "taken over"}, batched{"shop", "ann", "batched"};
+  claim(*one, {.who = slow, .lease = 1s});
+  world->pass(2s);
+  const auto taken = claim(*two, {.who = slow, .keep = 24h * 7, .on_unknown = when_unknown::reissue});
+  const auto mine = claim(*one, {.who = click, .keep = 24h * 7});
+  const auto other = claim(*one, {.who = batched, .keep = 24h * 7});
+  one->keys->complete(click, mine.token, placed);
+  const std::vector<claim_call> completions = {claim_completion{batched, other.token.run, placed},
+                                               claim_completion{slow, taken.token.run, placed}};
+  one->keys->run(completions);
+  world->pass(26h);
+  EXPECT_EQ(forget_expired_keys(*one->db), 0);
+  for (const auto& who : {click, batched, slow})
+    EXPECT_EQ(outcome(*two, {.who = who}), claim_outcome::completed) << who.key;
+  world->pass(24h * 6);
+  EXPECT_EQ(forget_expired_keys(*one->db), 3);
+}
+
 // Proves I7
 TEST_P(claimed_rows, of_unknown_outcome_are_listed_and_decided_by_operators) {
   const auto first = claim(*one);
@@ -538,6 +558,22 @@ TEST_P(claimed_hashes, are_forgotten_after_their_time_and_never_without_an_answe
   one->keys->complete(click, mine.token, placed, 24h);
   EXPECT_GT(left(), 86'000'000);
   EXPECT_LE(left(), 86'400'000);
+}
+
+// Proves I2: what the claim promises is not cut short by a completion that asks for less.
+TEST_P(claimed_hashes, are_kept_for_as_long_as_their_claim_or_their_completion_says) {
+  const auto left = [&] { return one->redis->run({"PTTL", world->redis_keys().at(0)}).integer; };
+  const auto days = [](int of) { return std::int64_t{of} * 86'400'000; };
+  const auto mine = claim(*one, {.who = click, .keep = 24h * 7});
+  one->keys->complete(click, mine.token, placed);
+  EXPECT_GT(left(), days(7) - 400'000);
+  EXPECT_LE(left(), days(7));
+  world->clear();
+  claim(*one, {.who = click, .lease = 1s});
+  world->pass(2s);
+  const auto taken = claim(*two, {.who = click, .keep = 24h * 7, .on_unknown = when_unknown::reissue});
+  two->keys->complete(click, taken.token, placed, 24h * 2);
+  EXPECT_GT(left(), days(7) - 400'000) << "of the one that has taken it over";
 }
 
 }  // namespace

@@ -22,14 +22,15 @@ select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan'
 -- name: complete_claims
 update settle.idempotency_claims c
 set status = ($4::bigint[])[n], headers = ($5::text[])[n], body = ($6::bytea[])[n], response_hash = ($7::bytea[])[n],
-  expires_at = ($3::bigint[])[n]
+  expires_at = greatest(c.expires_at, ($3::bigint[])[n])
 from (select unnest($1::bytea[]) identity, unnest($2::text[]) run, generate_subscripts($1::bytea[], 1) n) one
 where c.identity = any ($1::bytea[]) and c.identity = one.identity and c.run = one.run and c.status is null
 
--- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did.
+-- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did. Kept for as
+-- long as the claim has promised, if that is longer.
 -- name: complete_claim
 update settle.idempotency_claims
-set status = $4, headers = $5, body = $6, response_hash = $7, expires_at = $3
+set status = $4, headers = $5, body = $6, response_hash = $7, expires_at = greatest(expires_at, $3)
 where identity = $1 and run = $2 and status is null
 
 -- name: renew_claim
@@ -48,7 +49,7 @@ from settle.idempotency_claims where identity = $1
 -- Only from the one that was seen, and only while it is still silent.
 -- name: take_over_claim
 update settle.idempotency_claims
-set run = $2, epoch = $3,
+set run = $2, epoch = $3, expires_at = greatest(expires_at, $7),
   lease_until = coalesce($5::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $4::bigint
 where identity = $1 and epoch = $6 and status is null
   and lease_until <= coalesce($5::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)

@@ -4,10 +4,11 @@ insert into settle_idempotency_claims (identity, service, run, epoch, fingerprin
 values ($1, $2, $3, $4, $5, $8, $8 + $6, $7)
 on conflict do nothing
 
--- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did.
+-- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did. Kept for as
+-- long as the claim has promised, if that is longer.
 -- name: complete_claim
 update settle_idempotency_claims
-set status = $4, headers = $5, body = $6, response_hash = $7, expires_at = $3
+set status = $4, headers = $5, body = $6, response_hash = $7, expires_at = max(expires_at, $3)
 where identity = $1 and run = $2 and status is null
 
 -- name: renew_claim
@@ -22,7 +23,8 @@ from settle_idempotency_claims where identity = $1
 
 -- Only from the one that was seen, and only while it is still silent.
 -- name: take_over_claim
-update settle_idempotency_claims set run = $2, epoch = $3, lease_until = $5 + $4
+update settle_idempotency_claims
+set run = $2, epoch = $3, lease_until = $5 + $4, expires_at = max(expires_at, $7)
 where identity = $1 and epoch = $6 and status is null and lease_until <= $5
 
 -- name: list_unknown_claims
