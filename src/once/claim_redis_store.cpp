@@ -26,7 +26,7 @@ local function text(number) return string.format('%.0f', number) end
 local function hold(key, run, epoch, lease, keep_until)
   redis.call('HSET', key, 'run', run, 'epoch', epoch, 'lease_until', text(now + lease),
     'keep_until', text(keep_until))
-  return epoch
+  return epoch, text(lease)
 end
 
 local function claim(key, run, fingerprint, lease, keep_until, policy)
@@ -41,8 +41,12 @@ local function claim(key, run, fingerprint, lease, keep_until, policy)
     return {'completed', known[5], answer[1], answer[2], answer[3]}
   end
   local as = policy == 'ask' and 'ask' or 'claimed'
-  if known[1] == run then return {as, known[2]} end
   local left = tonumber(known[4]) - now
+  if known[1] == run then
+    lease = math.max(left, lease)
+    redis.call('HSET', key, 'lease_until', text(now + lease))
+    return {as, known[2], text(lease)}
+  end
   if left > 0 then return {'in_flight', text(left)} end
   if policy == 'hold' then return {'unknown'} end
   keep_until = math.max(keep_until, tonumber(known[6] or 0))
@@ -176,7 +180,7 @@ class redis_claims final : public batched_claims {
     if (outcome == "claimed" || outcome == "ask")
       return claim_result{outcome == "ask" ? claim_outcome::ask : claim_outcome::claimed,
                           {uuid::parse(run).value(), number(text(1))},
-                          claim->lease,
+                          duration(number(text(2))),
                           {}};
     if (outcome == "completed")
       return claim_result{

@@ -1,6 +1,7 @@
 // The decisions about a key that is claimed, completed or left behind. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,13 +55,25 @@ inline timestamp expiry(timestamp now, duration keep) {
   return std::chrono::ceil<std::chrono::hours>(now + keep);
 }
 
+// A call that is repeated begins its lease anew, as far as it has not a longer one.
+inline duration lease_again(const known_claim& known, const claim_request& asked) {
+  return std::max(known.left, asked.lease);
+}
+inline bool must_extend(const known_claim& known, verdict of, const claim_request& asked) {
+  return (of == verdict::ours || of == verdict::ours_to_ask) && known.left < asked.lease;
+}
+
 // What the caller of a claim is told about one that is there already, unless it takes it over.
 inline claim_result told(const known_claim& known, verdict of, const claim_request& asked) {
   switch (of) {
     case verdict::ours:
-      return {claim_outcome::claimed, {uuid::parse(known.run).value(), known.epoch}, asked.lease, {}};
+      return {claim_outcome::claimed,
+              {uuid::parse(known.run).value(), known.epoch},
+              lease_again(known, asked),
+              {}};
     case verdict::ours_to_ask:
-      return {claim_outcome::ask, {uuid::parse(known.run).value(), known.epoch}, asked.lease, {}};
+      return {
+          claim_outcome::ask, {uuid::parse(known.run).value(), known.epoch}, lease_again(known, asked), {}};
     case verdict::completed:
       return {claim_outcome::completed, {}, {}, *known.what};
     case verdict::mismatch:

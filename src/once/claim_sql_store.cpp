@@ -1,5 +1,6 @@
 // Claims as rows of a database. One transaction serves all calls of a batch: statements that change something
-// go first, in one round trip; what they did not find is looked at in a second one, and judged. On PostgreSQL
+// go first, in one round trip; what they did not find is looked at in a second one, and judged; claims that
+// come again get their leases in a third one. On PostgreSQL
 // one statement serves all claims and one all completions, because most of what a statement costs there is
 // not its row.
 #include <algorithm>
@@ -167,23 +168,38 @@ class batch {
     std::vector<repeated> looks;
     for (const auto& row : rows) looks.push_back({queries::once::read_claim, {&row, 1}});
     const auto found = tx.execute_all(looks);
-    numbers again;
+    numbers again, returned;
     for (std::size_t i = 0; i < unchanged.size(); ++i) {
       const auto n = unchanged[i];
       const auto known = read_known(found[i]);
       if (const auto* claim = std::get_if<claim_request>(&calls_[n]))
-        answers_[n] = known ? judge_claim(tx, n, *claim, *known) : std::nullopt;
+        answers_[n] = known ? judge_claim(tx, n, *claim, *known, returned) : std::nullopt;
       else
         answers_[n] = judge_end(n, known);
       if (!answers_[n]) again.push_back(n);
     }
+    extend_all(tx, returned, again);
     return again;
   }
 
+  // Claims that have come again have the lease they are told. One that was lost since it was looked at is
+  // tried again.
+  void extend_all(transaction& tx, const numbers& returned, numbers& again) {
+    if (returned.empty()) return;
+    std::vector<parameters> rows;
+    for (const auto n : returned)
+      rows.push_back({blob{opened_[n].identity}, opened_[n].run,
+                      std::get<claim_request>(calls_[n]).lease.count(), clock_of(db_)});
+    const auto extended = tx.execute_many(queries::once::extend_claim, rows);
+    for (std::size_t i = 0; i < returned.size(); ++i)
+      if (extended[i] == 0) again.push_back(returned[i]);
+  }
+
   std::optional<claim_answer> judge_claim(transaction& tx, std::size_t n, const claim_request& asked,
-                                          const known_claim& known) {
+                                          const known_claim& known, numbers& returned) {
     const auto policy = zoo::has(zoo::bug::lease_frees_the_key) ? when_unknown::reissue : asked.on_unknown;
     const auto verdict = judge(known, opened_[n], policy);
+    if (must_extend(known, verdict, asked)) returned.push_back(n);
     if (verdict != verdict::take_over) return told(known, verdict, asked);
     const auto epoch = next_epoch(now_, known.epoch);
     const auto taken = tx.execute(queries::once::take_over_claim,

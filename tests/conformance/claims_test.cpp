@@ -145,6 +145,54 @@ TEST_P(claimed_keys, may_be_asked_for_again_under_the_same_run_when_the_answer_w
   EXPECT_EQ(two->keys->complete(click, first.token, placed), claim_ended::done);
 }
 
+// Proves I7: whoever is told a lease has it.
+TEST_P(claimed_keys, that_are_asked_for_again_under_the_same_run_hold_for_the_lease_they_are_told) {
+  const claim_request named{.who = click, .lease = 30s, .run = one->keys->env().ids->next()};
+  const claim_request rival{.who = click, .on_unknown = when_unknown::reissue};
+  const auto first = claim(*one, named);
+  for (const auto silent : {20s, 25s, 60s}) {
+    world->pass(silent);
+    const auto again = claim(*two, named);
+    EXPECT_EQ(again.outcome, claim_outcome::claimed);
+    EXPECT_EQ(again.token, first.token);
+    EXPECT_EQ(again.lease, 30s);
+    const auto other = claim(*one, rival);
+    EXPECT_EQ(other.outcome, claim_outcome::in_flight) << "after " << silent.count() << " s";
+    EXPECT_GT(other.lease, 25s);
+  }
+  one->keys->renew(click, first.token, 10min);
+  EXPECT_GT(claim(*two, named).lease, 9min) << "what it has is not cut short by a copy that comes late";
+  EXPECT_GT(claim(*one, rival).lease, 9min);
+}
+
+// Proves I7
+TEST_P(claimed_keys, that_were_taken_over_or_completed_are_not_had_again_under_the_former_run) {
+  const claim_request named{.who = click, .lease = 30s, .run = one->keys->env().ids->next()};
+  claim(*one, named);
+  world->pass(31s);
+  const auto taken = claim(*two, {.who = click, .on_unknown = when_unknown::reissue});
+  EXPECT_EQ(outcome(*one, named), claim_outcome::in_flight);
+  world->pass(31s);
+  EXPECT_EQ(outcome(*one, named), claim_outcome::unknown);
+  EXPECT_EQ(two->keys->complete(click, taken.token, placed), claim_ended::done);
+  EXPECT_EQ(outcome(*one, named), claim_outcome::completed);
+}
+
+// Proves I4, I7
+TEST_P(claimed_keys, that_are_asked_for_again_together_all_hold_for_the_lease_they_are_told) {
+  std::vector<std::string> names;
+  for (int n = 0; n < 8; ++n) names.push_back("k-" + std::to_string(n));
+  std::vector<claim_call> calls;
+  for (const auto& name : names)
+    calls.emplace_back(
+        claim_request{.who = {"shop", "ann", name}, .lease = 30s, .run = one->keys->env().ids->next()});
+  one->keys->run(calls);
+  world->pass(20s);
+  for (const auto& got : two->keys->run(calls))
+    EXPECT_EQ(std::get<claim_result>(got).outcome, claim_outcome::claimed);
+  for (const auto& name : names) EXPECT_GT(claim(*one, {.who = {"shop", "ann", name}}).lease, 25s) << name;
+}
+
 // Its answer was lost, but not that somebody may have done the work before. Proves I4, I7
 TEST_P(claimed_keys, that_were_taken_over_to_be_asked_about_are_so_as_well_when_the_call_is_repeated) {
   claim(*one);

@@ -38,6 +38,13 @@ update settle.idempotency_claims
 set lease_until = coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $3::bigint
 where identity = $1 and run = $2 and status is null
 
+-- For a claim that comes again: it gets the lease that it asks for, and keeps one that is longer.
+-- name: extend_claim
+update settle.idempotency_claims
+set lease_until = greatest(lease_until,
+  coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $3::bigint)
+where identity = $1 and run = $2 and status is null
+
 -- name: release_claim
 delete from settle.idempotency_claims where identity = $1 and run = $2 and status is null
 

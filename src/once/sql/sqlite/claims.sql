@@ -14,6 +14,11 @@ where identity = $1 and run = $2 and status is null
 -- name: renew_claim
 update settle_idempotency_claims set lease_until = $4 + $3 where identity = $1 and run = $2 and status is null
 
+-- For a claim that comes again: it gets the lease that it asks for, and keeps one that is longer.
+-- name: extend_claim
+update settle_idempotency_claims set lease_until = max(lease_until, $4 + $3)
+where identity = $1 and run = $2 and status is null
+
 -- name: release_claim
 delete from settle_idempotency_claims where identity = $1 and run = $2 and status is null
 
