@@ -27,6 +27,7 @@
 //
 // Threads: any. Errors: those of the store, and whatever the work throws; nothing is recorded then, and the
 // key is free. A commit with an unknown outcome is resolved here: the identity is waited for and looked at.
+// Where that fails as well, the error says outcome_unknown(): repeat the request with the same key.
 #pragma once
 
 #include <chrono>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "settle/error.hpp"
+#include "base/doubt.hpp"
 #include "settle/lock.hpp"
 
 namespace settle::locking {
@@ -45,12 +45,7 @@ std::unique_ptr<store> make_redis_store(redis::client& in, const lock_service_op
 // Repeats a call whose outcome is unknown once: the repetition is the conflicting write that finds out.
 template <class Call>
 auto resolving(Call&& call) {
-  try {
-    return call();
-  } catch (const error& e) {
-    if (!e.outcome_unknown()) throw;
-    return call();
-  }
+  return until_known(2, [&](bool) { return call(); });
 }
 
 }  // namespace settle::locking

@@ -1,6 +1,7 @@
 // Claims as hashes of Redis. One script serves all calls of a batch, as one step.
 #include <charconv>
 
+#include "base/doubt.hpp"
 #include "base/encoding.hpp"
 #include "base/sha256.hpp"
 #include "once/claim_calls.hpp"
@@ -133,14 +134,10 @@ class redis_claims final : public batched_claims {
 
   // A repeated script finds what the one before has done: every call has its own run.
   redis::reply run_script(const std::vector<std::string>& keys, const std::vector<std::string>& values) {
-    for (int scripts = 1;; ++scripts) {
-      try {
-        return with_fault_points(env(), "claims.commit",
-                                 [&] { return in_.run(claims_script(), keys, values); });
-      } catch (const error& e) {
-        if (!e.outcome_unknown() || scripts == scripts_max) throw;
-      }
-    }
+    return until_known(scripts_max, [&](bool) {
+      return with_fault_points(env(), "claims.commit",
+                               [&] { return in_.run(claims_script(), keys, values); });
+    });
   }
 
   std::string key_of(const request_identity& who) const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/doubt.hpp"
 #include "base/encoding.hpp"
 #include "base/zoo.hpp"
 #include "once/claim_calls.hpp"
@@ -225,18 +226,6 @@ class batch {
   timestamp now_{};
 };
 
-// Calls `pass` again while its commit is in doubt, and says so: it then meets what it has left.
-template <class Pass>
-auto until_known(Pass pass) {
-  for (int commits = 1;; ++commits) {
-    try {
-      return pass(commits > 1);
-    } catch (const error& e) {
-      if (!e.outcome_unknown() || commits == commits_max) throw;
-    }
-  }
-}
-
 // What an operator has decided about a claim.
 struct decision {
   database& db;
@@ -283,7 +272,7 @@ class sql_claims final : public batched_claims {
   std::vector<claim_answer> run_checked(std::span<const claim_call> calls) override {
     if (calls.empty()) return {};
     batch all(db_, calls);
-    return until_known([&](bool) { return all.pass(); });
+    return until_known(commits_max, [&](bool) { return all.pass(); });
   }
 
   database& db_;
@@ -316,7 +305,7 @@ claim_ended resolve_claim(database& db, const unknown_claim& which, const std::o
   const auto bytes = from_hex(which.identity);
   if (!bytes) throw error(errc::invalid_argument, "the identity of a claim is hexadecimal");
   const keys::decision made{db, blob{*bytes}, which.token.epoch, what, db.env().ids->next().text()};
-  return keys::until_known([&](bool again) { return made.pass(again); });
+  return until_known(keys::commits_max, [&](bool again) { return made.pass(again); });
 }
 
 }  // namespace settle::inline v0

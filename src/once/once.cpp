@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/doubt.hpp"
 #include "base/zoo.hpp"
 #include "once/in_flight.hpp"
 #include "once/key.hpp"
@@ -66,9 +67,10 @@ std::optional<once_result> look(transaction& tx, const opened_key& key) {
 }
 
 // Its own transaction may or may not have committed, or somebody else's record has refused it. The lock waits
-// until the one in doubt has ended; the look after it sees what that has left.
-std::optional<once_result> resolve(database& db, const opened_key& key, const std::stop_token& cancel) {
-  auto tx = db.begin(cancel);
+// until the one in doubt has ended; the look after it sees what that has left. Nobody may stop it: whoever
+// waits learns how it ended.
+std::optional<once_result> resolve(database& db, const opened_key& key) {
+  auto tx = db.begin();
   tx.execute(queries::once::wait_for_key, {keys::lock_number(key.identity)});
   const auto known = keys::read_stored(tx.execute(queries::once::read_key, {blob{key.identity}}));
   if (!known) return std::nullopt;
@@ -103,13 +105,14 @@ void count(const environment& env, const request_identity& who, once_outcome of)
 // The record commits with the effects. Refused: somebody else has committed the same key, or the commit has
 // failed for a reason of its own; the record tells.
 std::optional<once_result> commit_record(database& db, owned_transaction& tx, const statement& record,
-                                         const opened_key& key, const std::stop_token& cancel) {
+                                         const opened_key& key) {
   try {
     tx.commit_with(record, "once.commit");
   } catch (const error& e) {
-    if (e.code() != errc::constraint_violated && !e.outcome_unknown()) throw;
-    if (auto known = resolve(db, key, cancel)) return known;
-    if (e.outcome_unknown()) return std::nullopt;  // it certainly did not commit
+    if (e.outcome_unknown())  // if nothing is found, it certainly did not commit
+      return found_out(e, [&] { return resolve(db, key); });
+    if (e.code() != errc::constraint_violated) throw;
+    if (auto known = resolve(db, key)) return known;
     throw;
   }
   return once_result{once_outcome::executed, {}};
@@ -133,7 +136,7 @@ std::optional<once_result> try_once(database& db, const request_identity& who, c
     tx->commit("once.effects");
     tx.emplace(db.begin(cancel));
   }
-  auto ended = commit_record(db, *tx, record_of(db.env(), who, key, what, options), key, cancel);
+  auto ended = commit_record(db, *tx, record_of(db.env(), who, key, what, options), key);
   if (ended && ended->outcome == once_outcome::executed) ended->what = std::move(what);
   return ended;
 }

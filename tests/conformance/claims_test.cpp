@@ -11,6 +11,7 @@
 #include "settle/error.hpp"
 #include "support/claims_fixture.hpp"
 #include "support/expect_error.hpp"
+#include "support/lost_answer.hpp"
 #include "support/shared_faults.hpp"
 
 namespace settle::test {
@@ -484,6 +485,13 @@ TEST_P(claimed_keys, of_fifty_callers_have_one_effect_at_every_fault_point) {
             EXPECT_EQ(own->keys->claim({.who = click}).outcome, claim_outcome::completed) << where;
           },
   });
+}
+
+// Proves I4: a failure while an outcome is looked for does not make it known.
+TEST_P(claimed_keys, are_in_doubt_where_the_answer_was_lost_and_the_store_is_away_after_it) {
+  lost_answer faults("claims.commit");
+  EXPECT_TRUE(leaves_in_doubt([&] { claim(*world->open(&faults)); }));
+  EXPECT_EQ(outcome(*one), claim_outcome::in_flight) << "it was had";
 }
 
 // In a database.

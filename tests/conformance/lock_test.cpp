@@ -9,6 +9,7 @@
 #include "settle/service.hpp"
 #include "support/expect_error.hpp"
 #include "support/lock_worlds.hpp"
+#include "support/lost_answer.hpp"
 
 namespace settle::test {
 namespace {
@@ -63,6 +64,18 @@ TYPED_TEST(lock_conformance, has_one_owner_and_tells_others_who) {
   }
   EXPECT_TRUE(this->two->locks->try_acquire("another", {.ttl = 10s}));
   EXPECT_EQ(this->two->counters.value("settle_locks_asked_total", {{"outcome", "held"}}), 1);
+}
+
+// Proves G2: a failure while an outcome is looked for does not make it known.
+TYPED_TEST(lock_conformance, is_in_doubt_where_the_answer_was_lost_and_the_store_is_away_after_it) {
+  lost_answer asking("lock.acquire"), releasing("lock.release");
+  EXPECT_TRUE(leaves_in_doubt(
+      [&] { this->world->open({.faults = &asking})->locks->try_acquire("report", {.ttl = 10s}); }));
+  EXPECT_FALSE(this->one->locks->try_acquire("report")) << "it was taken";
+  const auto owner = this->world->open({.faults = &releasing});
+  auto mine = owner->locks->try_acquire("another", {.ttl = 10s});
+  EXPECT_TRUE(leaves_in_doubt([&] { mine->release(); }));
+  EXPECT_TRUE(this->one->locks->try_acquire("another")) << "it was released";
 }
 
 // Proves G2

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <optional>
+#include <stop_token>
 #include <thread>
+#include <utility>
 
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
@@ -287,6 +290,51 @@ TEST_P(requests, bad_input_is_refused_before_anything_runs) {
   EXPECT_EQ(test::code_of([&] { once(*db, click, no_text); }), errc::invalid_argument);
   EXPECT_EQ(effects(), 0);
   EXPECT_EQ(order(*db, click).outcome, once_outcome::executed);
+}
+
+// The answer to the first commit of a request is lost; then something happens.
+struct lost_commit final : fault_points {
+  explicit lost_commit(std::function<void()> then) : then_(std::move(then)) {}
+  void reached(std::string_view point) override {
+    if (point != "once.commit.after" || std::exchange(lost_, true)) return;
+    then_();
+    throw error::with_unknown_outcome(errc::store_unavailable, "no answer");
+  }
+
+ private:
+  std::function<void()> then_;
+  bool lost_ = false;
+};
+
+// Proves I4: a failure while an outcome is looked for does not make it known.
+TEST_P(requests, whose_commit_was_lost_are_in_doubt_until_their_record_can_be_read) {
+  const std::string table =
+      GetParam() == dialect::postgres ? "settle.idempotency_keys" : "settle_idempotency_keys";
+  const auto change = [&](const std::string& sql) {
+    auto tx = db->begin();
+    tx.execute(sql);
+    tx.commit();
+  };
+  lost_commit faults([&] { change("alter table " + table + " rename to away"); });
+  EXPECT_TRUE(test::leaves_in_doubt([&] { order(*open(&faults), click); }));
+  EXPECT_EQ(effects(), 1);
+  if (GetParam() == dialect::postgres)
+    change("alter table settle.away rename to idempotency_keys");
+  else
+    change("alter table away rename to settle_idempotency_keys");
+  EXPECT_EQ(order(*db, click).outcome, once_outcome::replayed);
+}
+
+// Proves I4
+TEST_P(requests, whose_commit_was_lost_are_resolved_though_their_caller_wants_to_stop) {
+  std::stop_source stop;
+  lost_commit faults([&] { stop.request_stop(); });
+  const auto work = [](transaction& tx) {
+    add(tx, "k-1");
+    return answer{.body = "thanks"};
+  };
+  EXPECT_EQ(once(*open(&faults), click, work, {}, stop.get_token()).outcome, once_outcome::executed);
+  EXPECT_EQ(effects(), 1);
 }
 
 // The client repeats its request until it has an answer, as clients do. Proves I4, I5, V3

@@ -26,5 +26,16 @@ std::optional<errc> code_of(Action&& action) {
   return std::nullopt;
 }
 
+// Whether `action` throws a settle::error that leaves its outcome open.
+template <class Action>
+bool leaves_in_doubt(Action&& action) {
+  try {
+    std::forward<Action>(action)();
+  } catch (const error& e) {
+    return e.outcome_unknown();
+  }
+  return false;
+}
+
 }  // namespace test
 }  // namespace settle
