@@ -225,7 +225,9 @@ class advisory_locks final : public lock_service {
 
 // In a transaction on the database that has the lock: throws ownership_lost unless it is still its owner's.
 // Until the transaction ends nobody can take the lock over: a take-over waits for the commit, or is seen
-// here. Renewals and other fenced transactions of the same lock do not wait.
+// here. Renewals and other fenced transactions of the same lock do not wait. On PostgreSQL a rollback to a
+// savepoint from before this call ends that: call it before any savepoint that you may return to, or again
+// afterwards.
 void fenced(transaction& tx, const lock& by);
 
 // The same for data in another database than the lock: remembers the highest token seen per resource, in the

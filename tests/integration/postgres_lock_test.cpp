@@ -97,6 +97,25 @@ TEST_F(postgres_lock, renewals_tries_and_more_transactions_pass_a_fenced_one) {
   EXPECT_EQ(one->effects(), 2);
 }
 
+// Proves G2
+TEST_F(postgres_lock,
+       a_fence_from_before_a_savepoint_outlasts_the_return_to_it_and_a_later_one_is_asked_again) {
+  const auto one = world->open();
+  const auto two = world->open({.service = {.takeover_wait = 0ms}});
+  auto before = one->locks->try_acquire("before", {.ttl = 10s});
+  auto after = one->locks->try_acquire("after", {.ttl = 10s});
+  auto tx = one->db->begin();
+  fenced(tx, *before);
+  tx.execute("savepoint here");
+  fenced(tx, *after);
+  tx.execute("rollback to savepoint here");
+  world->pass(11s);
+  EXPECT_FALSE(two->locks->try_acquire("before"));
+  auto taken = two->locks->try_acquire("after");
+  EXPECT_TRUE(taken);
+  EXPECT_EQ(code_of([&] { fenced(tx, *after); }), errc::ownership_lost);
+}
+
 // After its release the lock can be taken only when the fenced transaction is over. Proves G2
 TEST_F(postgres_lock, a_release_does_not_open_the_door_to_a_transaction_under_way) {
   const auto one = world->open({.service = {.takeover_wait = 0ms}});
