@@ -68,7 +68,10 @@ class sql_store final : public store {
     try {
       return resolving([&] { return db_.begin().commit_with(with, "lock.acquire"); });
     } catch (const error& e) {
-      if (e.code() != errc::store_busy || db_.speaks() == dialect::sqlite) throw;
+      if (db_.speaks() == dialect::sqlite) throw;
+      // Of those who insert a new name at once, PostgreSQL refuses all but one by the second of its keys.
+      if (e.code() == errc::constraint_violated) return result();
+      if (e.code() != errc::store_busy) throw;
       return std::nullopt;
     }
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <barrier>
 #include <thread>
 
 #include "settle/error.hpp"
@@ -225,6 +227,32 @@ TYPED_TEST(lock_conformance, is_waited_for_and_got_when_it_is_free) {
   EXPECT_EQ(mine->release(), release_outcome::released);
   waiting.join();
   EXPECT_TRUE(got);
+}
+
+// Proves G2
+TYPED_TEST(lock_conformance, of_many_who_ask_first_for_a_name_one_has_it_and_the_others_are_told) {
+  constexpr int threads = 8, names = 100;
+  std::atomic<int> taken = 0, failed = 0;
+  std::barrier together(threads);
+  const auto ask = [&] {
+    for (int n = 0; n < names; ++n) {
+      together.arrive_and_wait();
+      const auto code = code_of([&] {
+        const auto mine = this->one->locks->try_acquire("new " + std::to_string(n));
+        taken += mine ? 1 : 0;
+        together.arrive_and_wait();  // nobody releases it before all have asked
+      });
+      if (!code) continue;
+      ++failed;
+      together.arrive_and_wait();
+    }
+  };
+  {
+    std::vector<std::jthread> all;
+    for (int n = 0; n < threads; ++n) all.emplace_back(ask);
+  }
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(taken, names);
 }
 
 // Proves G2
