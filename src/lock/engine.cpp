@@ -12,6 +12,8 @@ using phase = held_lock::state::phase;
 
 // The loop looks at least so often, also if nothing is due for longer.
 constexpr duration look_max = std::chrono::seconds(5);
+// For ever, as a time that can be added to a clock.
+constexpr duration wait_max = std::chrono::hours(24) * 3660;
 
 }  // namespace
 
@@ -31,6 +33,11 @@ bool held_lock::state::renew() {
 }
 
 release_outcome held_lock::state::release() {
+  {
+    // Whoever has it now has not taken it from this owner.
+    const std::scoped_lock lock(mutex);
+    if (now == phase::released) return release_outcome::released;
+  }
   const auto change = [this](phase from, phase to) {
     const std::scoped_lock lock(mutex);
     if (now == from) now = to;
@@ -89,7 +96,7 @@ lock_service::state_or_holder lock_service::engine::wait_for(const std::string& 
                                                              const lock_options& with,
                                                              const std::stop_token& stop) {
   using steady = std::chrono::steady_clock;
-  const auto until = steady::now() + at_most;
+  const auto until = steady::now() + std::clamp(at_most, duration::zero(), wait_max);
   locking::waiting_line::place own(line, name);
   const bool first = own.await_first(until, stop);
   for (int looks = 0;; ++looks) {

@@ -9,8 +9,8 @@
 namespace settle::locking {
 namespace {
 
-// KEYS: the lock, its epoch. ARGV: owner, ttl in ms. Answers: taken, owner, epoch, ms left. Without an owner if
-// the key holds what no lock has written.
+// KEYS: the lock, its epoch. ARGV: owner, ttl in ms. Answers: taken, owner, epoch, ms left. Without an owner
+// if the key holds what no lock has written.
 //
 // The epoch is the clock in microseconds, or one more than the last if the clock is behind: so it grows also
 // after Redis has forgotten the counter. It stays below 2^53, up to which Lua counts exactly, until the year

@@ -24,8 +24,8 @@ class sql_store final : public store {
   sql_store(database& db, duration takeover_wait)
       : db_(db),
         // None at all would mean for ever.
-        wait_ms_(
-            std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(takeover_wait).count(), 1)) {}
+        wait_(std::max(std::chrono::ceil<std::chrono::milliseconds>(takeover_wait),
+                       std::chrono::milliseconds(1))) {}
 
   const environment& env() const override { return db_.env(); }
 
@@ -37,7 +37,11 @@ class sql_store final : public store {
       // Also a lock that has expired is held while its owner is in the middle of a fenced transaction.
       const auto since = rows ? now() : value(-1);
       const auto held = db_.read().commit_with({queries::lock::read_holder, {name, since}}, "");
-      if (!held.empty()) return {false, read_holder(held[0], 0)};
+      if (held.empty()) continue;
+      auto holder = read_holder(held[0], 0);
+      // Nobody knows for how much longer; one that was released in the middle has no time at all.
+      if (!rows) holder.until = std::max(holder.until, env().now() + wait_);
+      return {false, holder};
     }
     throw error(errc::store_busy, "the lock " + name + " changes hands faster than it can be asked for");
   }
@@ -64,7 +68,7 @@ class sql_store final : public store {
  private:
   // Nothing at all if the row was waited for in vain; no row if somebody else was faster.
   std::optional<result> upsert(const std::string& name, const uuid& owner, duration ttl) {
-    const statement with{queries::lock::acquire, {name, owner, ttl.count(), now(), wait_ms_}};
+    const statement with{queries::lock::acquire, {name, owner, ttl.count(), now(), wait_.count()}};
     try {
       return resolving([&] { return db_.begin().commit_with(with, "lock.acquire"); });
     } catch (const error& e) {
@@ -80,7 +84,7 @@ class sql_store final : public store {
   value now() const { return db_.speaks() == dialect::sqlite ? value(env().now()) : value(); }
 
   database& db_;
-  std::int64_t wait_ms_;
+  std::chrono::milliseconds wait_;
 };
 
 }  // namespace

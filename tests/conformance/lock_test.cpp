@@ -89,7 +89,8 @@ TYPED_TEST(lock_conformance, is_free_after_its_release_and_a_second_release_is_h
       << "where the lock is in the same database, its release is seen";
   auto next = this->two->locks->try_acquire("report");
   ASSERT_TRUE(next);
-  mine->release();
+  EXPECT_EQ(mine->release(), release_outcome::released) << "it was, and that somebody has it now is no loss";
+  EXPECT_FALSE(mine->lost());
   EXPECT_FALSE(mine->renew());
   EXPECT_FALSE(this->one->locks->try_acquire("report")) << "somebody else's lock was released";
   EXPECT_EQ(this->write(*this->two, *next), std::nullopt);
@@ -272,6 +273,18 @@ TYPED_TEST(lock_conformance, is_not_waited_for_longer_than_was_said) {
   stop.request_stop();
   waiting.join();
   EXPECT_EQ(ended, errc::cancelled);
+}
+
+// Proves G2
+TYPED_TEST(lock_conformance, is_waited_for_for_ever_if_that_was_said_and_not_at_all_if_less_than_nothing) {
+  auto mine = this->one->locks->try_acquire("report");
+  EXPECT_FALSE(this->two->locks->acquire("report", duration::min()));
+  bool got = false;
+  std::jthread waiting([&] { got = bool(this->two->locks->acquire("report", duration::max())); });
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(mine->release(), release_outcome::released);
+  waiting.join();
+  EXPECT_TRUE(got);
 }
 
 // Proves G2
