@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::int64_t refusal_lines_per_second = 5;  // anybody can send something that is refused
 constexpr std::size_t error_bytes_max = 1000;
+constexpr std::string_view no_exception = "something was thrown that is no std::exception";
 
 struct outcome_entry {
   outcome what;
@@ -129,6 +130,8 @@ class inbox::engine {
       return hooks::read_event(source_, what);
     } catch (const std::exception& e) {
       return {std::nullopt, one_line(e.what(), error_bytes_max)};
+    } catch (...) {
+      return {std::nullopt, std::string(no_exception)};
     }
   }
 
@@ -140,6 +143,8 @@ class inbox::engine {
     } catch (const std::exception& e) {
       if (zoo::has(zoo::bug::webhook_answered_before_commit)) return decide(outcome::journaled, event.id);
       return decide_failure(e, event.id);
+    } catch (...) {
+      return decide(outcome::failed, event.id, std::string(no_exception));
     }
   }
 

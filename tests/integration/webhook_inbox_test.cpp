@@ -184,6 +184,24 @@ TEST_P(webhook_inbox, a_handler_that_fails_leaves_nothing_and_the_next_delivery_
   EXPECT_EQ(order(), "PAID");
 }
 
+// Proves A3
+TEST_P(webhook_inbox, answers_500_also_to_what_is_no_exception_of_the_standard_library) {
+  const auto body = payment("evt_1", "t", "order-1");
+  const auto failed = apply(body, [](const received& event, transaction& tx) -> answer {
+    pay(event, tx);
+    throw 42;
+  });
+  EXPECT_EQ(failed.what, outcome::failed);
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_EQ(failed.event_id, "evt_1");
+  EXPECT_NE(failed.error, "");
+  EXPECT_EQ(order(), "PENDING");
+  auto throwing = payments();
+  throwing.event_id = [](const webhook::request&) -> std::string { throw 42; };
+  EXPECT_EQ(deliver(webhook::inbox(throwing), *db, body).status, 400);
+  EXPECT_EQ(apply(body, pay).what, outcome::applied);
+}
+
 // Proves A3: in a transaction that the service has begun and commits itself
 TEST_P(webhook_inbox, joins_a_transaction_of_the_service) {
   const auto body = payment("evt_1", "t", "order-1");
