@@ -18,13 +18,16 @@ namespace {
 
 // [snippet: webhook_handler]
 settle::webhook::answer record_payment(const settle::webhook::received& event, settle::transaction& tx) {
+  if (tx.execute("select 1 from orders where id = $1", {event.key}).empty())
+    return settle::webhook::answer::not_yet;  // the order is not here yet
   // The row lock on the order keeps others of this order out until we commit.
-  const auto order =
+  const auto changed =
       tx.execute("update orders set status = 'PAID' where id = $1 and status = 'PENDING'", {event.key});
-  if (order.affected() == 0) return settle::webhook::answer::not_yet;  // the order is not here yet
   tx.execute("insert into payments (order_id, gateway_transaction_id) values ($1, $2)",
              {event.key, event.id});
-  settle::publish(tx, settle::event{.topic = "payments", .type = "payment.captured", .key = event.key});
+  // An order that was paid or cancelled before stays so. The money has come, and somebody must give it back.
+  const std::string type = changed.affected() == 1 ? "payment.captured" : "payment.unexpected";
+  settle::publish(tx, settle::event{.topic = "payments", .type = type, .key = event.key});
   return settle::webhook::answer::done;
 }
 // [end]
@@ -89,20 +92,33 @@ int webhooks(const std::string& folder) {
   const http_request second{
       "sha256=f13fec6e9ab4bee5cd085da52d3024d0e7afb8f0303de29bc98d39906f07cd4a",
       R"({"gateway_transaction_id":"gw-2","type":"payment.captured","order":{"id":"2"}})"};
+  // Another payment for the first order, and one for an order that is not here yet.
+  const http_request unexpected{
+      "sha256=080b296085120b8b4a272de943b57b572642599e2467ba49bb08c3451a223e11",
+      R"({"gateway_transaction_id":"gw-3","type":"payment.captured","order":{"id":"1"}})"};
+  const http_request early{
+      "sha256=7ddbf3ad6118047f132c774cc8204ab6ac1476d4db27c14d4b9185ded3707d0c",
+      R"({"gateway_transaction_id":"gw-4","type":"payment.captured","order":{"id":"9"}})"};
   const settle::webhook::inbox inbox(gateway("current", "former"));
-  const std::vector<int> answers = {on_webhook(*db, inbox, first), on_webhook(*db, inbox, first),
+  const std::vector<int> answers = {on_webhook(*db, inbox, first),
+                                    on_webhook(*db, inbox, first),
                                     on_webhook(*db, inbox, {first.signature, second.body}),
                                     on_webhook_later(*db, inbox, second),
-                                    on_webhook_later(*db, inbox, second)};
+                                    on_webhook_later(*db, inbox, second),
+                                    on_webhook(*db, inbox, unexpected),
+                                    on_webhook(*db, inbox, early)};
   settle::webhook::worker worker(*db);
   add_handlers(worker);
   while (worker.run_once()) {
   }
   for (const int one : answers) std::printf("%d ", one);
   std::printf("\n");
-  const bool right = answers == std::vector{200, 200, 401, 200, 200} &&
-                     number(*db, "select count(*) from payments") == 2 &&
-                     number(*db, "select count(*) from settle_outbox_events") == 2;
+  const bool right =
+      answers == std::vector{200, 200, 401, 200, 200, 200, 200} &&
+      number(*db, "select count(*) from payments") == 3 &&
+      number(*db, "select count(*) from settle_outbox_events") == 3 &&
+      number(*db, "select count(*) from settle_webhook_events where status = 'APPLIED'") == 3 &&
+      number(*db, "select count(*) from settle_webhook_events where status = 'PARKED'") == 1;
   return right ? 0 : 1;
 }
 
