@@ -154,8 +154,9 @@ class guard {
                    const move_options& options = {}) const;
 
   // Reads the whole column once, so call it at start: throws invalid_argument if the table or a column is not
-  // there or cannot hold a declared state, schema_missing before migrate(), and counts rows in states that
-  // are not declared.
+  // there or, on PostgreSQL, is of a type that does not know a declared state (an enum without it),
+  // schema_missing before migrate(), and counts rows in states that are not declared. It writes nothing: that
+  // a constraint or a length refuses a state is found by the first move to it.
   guard_report check(database& db) const;
 
   // What was done to a row, oldest first, at most so many.
