@@ -106,6 +106,9 @@ limit postgres_connection::statement_limit() const {
   return {steady::now() + with_.statement_timeout, cancel_};
 }
 
+// Once a commit is under way nobody may stop it: whoever waits learns how it ended.
+limit postgres_connection::commit_limit() const { return {steady::now() + with_.statement_timeout, {}}; }
+
 namespace {
 
 void check_text(const query& of) {
@@ -348,13 +351,13 @@ void postgres_connection::finish_commit() {
   queue_posted();
   pipeline_->run(commit_all, {});
   const clear_at_end guard{*pipeline_};
-  // Once it is under way nobody may stop it: whoever waits learns how it ended.
-  const auto of = round_trip(conn_.get(), *pipeline_, {steady::now() + with_.statement_timeout, {}});
+  const auto of = round_trip(conn_.get(), *pipeline_, commit_limit());
   settle_exchange(of);
   check_commit(of, *pipeline_, to_.name);
 }
 
-// A statement that is the whole transaction needs neither BEGIN nor COMMIT.
+// A statement that is the whole transaction needs neither BEGIN nor COMMIT, and may be stopped like every
+// other.
 result postgres_connection::execute_last(const query& text, std::span<const value> values) {
   check_allowed(text.postgres);
   const bool alone = phase_ == phase::wanted;
@@ -365,7 +368,7 @@ result postgres_connection::execute_last(const query& text, std::span<const valu
   const auto place = pipeline_->size() - 1;
   if (!alone) pipeline_->run(commit_all, {});
   const clear_at_end guard{*pipeline_};
-  const auto of = round_trip(conn_.get(), *pipeline_, statement_limit());
+  const auto of = round_trip(conn_.get(), *pipeline_, alone ? statement_limit() : commit_limit());
   settle_exchange(of);
   if (alone)
     check_alone(of, *pipeline_, to_.name);

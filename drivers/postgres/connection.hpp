@@ -68,6 +68,7 @@ class postgres_connection final : public connection {
   void settle_exchange(const outcome& of);
   bool silent() const noexcept;
   limit statement_limit() const;
+  limit commit_limit() const;
   void end_transaction() noexcept;
 
   const settings& to_;

@@ -1,6 +1,8 @@
 // What is PostgreSQL's own beyond the conformance suite: types, sessions, limits, wake-ups, refusals.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "settle/error.hpp"
@@ -334,6 +336,29 @@ TEST_F(postgres_driver, a_statement_ends_when_the_caller_stops) {
   }
   EXPECT_LT(steady::now() - started, 10s);
   EXPECT_EQ(code_of([&] { db->begin().execute("select 1"); }), std::nullopt);
+}
+
+TEST_F(postgres_driver, a_commit_with_its_last_statement_is_not_stopped_once_it_is_under_way) {
+  auto db = open({.connections_max = 1});
+  auto other = open({.connections_max = 2});
+  std::optional<owned_transaction> holder(other->begin());
+  holder->execute("select pg_advisory_xact_lock(7)");
+  const auto waits = [&] {
+    return !other->read()
+                .execute("select 1 from pg_locks where locktype = 'advisory' and objid = 7 and not granted")
+                .empty();
+  };
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    while (!waits()) std::this_thread::yield();
+    stop.request_stop();
+    for (int looks = 0; looks < 100 && waits(); ++looks) std::this_thread::yield();
+    holder.reset();
+  });
+  auto tx = db->begin(stop.get_token());
+  tx.execute("select 1");
+  constexpr query wait{"test_wait", "", "select pg_advisory_xact_lock(7)"};
+  EXPECT_EQ(code_of([&] { tx.commit_with({wait, {}}); }), std::nullopt);
 }
 
 TEST_F(postgres_driver, an_idle_connection_that_the_server_ended_is_replaced_without_an_error) {
