@@ -191,6 +191,7 @@ class asked_together {
   }
 
   std::vector<http::response> run(claims& store) {
+    for (auto& one : calls_) keys::name_run(one, store.env());
     try {
       run(store, calls_, origins_);
     } catch (const error& e) {

@@ -136,7 +136,8 @@ class claims {
   // The work was certainly not done: the key is free again. A repeated call finds it done.
   claim_ended release(const request_identity& who, const claim_token& token);
 
-  // All of them in one transaction or one script, with an answer for each. Throws for all or none of them.
+  // All of them in one transaction or one script, with an answer for each. Throws for all or none of them; in
+  // Redis they may have been done all the same, so name the runs and repeat what is needed.
   virtual std::vector<claim_answer> run(std::span<const claim_call> calls) = 0;
 
   virtual const environment& env() const = 0;

@@ -12,6 +12,10 @@ namespace settle::keys {
 // Throws invalid_argument, invalid_name or payload_too_large.
 void check(const claim_call& call);
 
+// Draws the run of a claim that has none. Before anything that may be repeated: what the first call has
+// claimed would be nobody's if the second one had another run.
+void name_run(claim_call& call, const environment& env);
+
 const request_identity& who_of(const claim_call& call);
 
 // Those that come while others are at the store go there together.

@@ -101,8 +101,14 @@ const request_identity& who_of(const claim_call& call) {
 
 void check(const claim_call& call) { std::visit(checker{}, call); }
 
+void name_run(claim_call& call, const environment& env) {
+  if (auto* claim = std::get_if<claim_request>(&call); claim != nullptr && !claim->run)
+    claim->run = env.ids->next();
+}
+
 claim_answer batched_claims::run_with_others(claim_call call) {
   check(call);
+  name_run(call, env());
   return waiting_.call(std::move(call));
 }
 

@@ -8,6 +8,7 @@
 #include <latch>
 #include <thread>
 
+#include "once/claim_calls.hpp"
 #include "settle/error.hpp"
 #include "support/claims_fixture.hpp"
 #include "support/expect_error.hpp"
@@ -362,6 +363,17 @@ TEST_P(claimed_keys, whose_record_was_changed_are_an_error_and_not_an_answer) {
   EXPECT_EQ(code_of([&] { claim(*two); }), errc::store_corrupt);
 }
 
+// Proves I4: in Redis the others of its batch were had.
+TEST_P(claimed_keys, that_came_with_one_whose_record_was_changed_are_had_when_they_are_repeated) {
+  const auto mine = claim(*one);
+  one->keys->complete(click, mine.token, placed);
+  world->falsify_answers();
+  const claim_request other{.who = {"shop", "ann", "k-2"}, .run = one->keys->env().ids->next()};
+  const std::vector<claim_call> calls = {other, claim_request{.who = click}};
+  EXPECT_EQ(code_of([&] { two->keys->run(calls); }), errc::store_corrupt);
+  EXPECT_EQ(outcome(*two, other), claim_outcome::claimed);
+}
+
 // Proves I4
 TEST_P(claimed_keys, that_make_no_sense_are_refused_before_anybody_is_asked) {
   const std::string long_key(256, 'k');
@@ -594,6 +606,25 @@ TEST_P(claimed_rows, whose_owner_came_back_are_not_decided_by_operators) {
   one->keys->renew(click, mine.token, 30s);
   EXPECT_EQ(resolve_claim(*one->db, all[0], std::nullopt), claim_ended::lost);
   EXPECT_EQ(one->keys->complete(click, mine.token, placed), claim_ended::done);
+}
+
+// Nothing but a look at what comes.
+struct seen_claims final : keys::batched_claims {
+  std::vector<claim_answer> run_checked(std::span<const claim_call> calls) override {
+    for (const auto& one : calls) named = named && std::get<claim_request>(one).run.has_value();
+    return std::vector<claim_answer>(calls.size(), claim_result{});
+  }
+  const environment& env() const override { return around; }
+
+  environment around;
+  bool named = true;
+};
+
+// A batch that fails is repeated in parts. Proves I4
+TEST(batched_claims, are_named_before_they_go_to_the_store) {
+  seen_claims all;
+  all.claim({.who = click});
+  EXPECT_TRUE(all.named);
 }
 
 INSTANTIATE_TEST_SUITE_P(stores, claimed_keys,

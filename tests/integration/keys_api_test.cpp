@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <optional>
+#include <vector>
 
 #include "daemon/api/keys.hpp"
+#include "settle/claims.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
@@ -162,6 +165,34 @@ TEST_F(keys_api, a_record_that_is_damaged_fails_alone) {
   EXPECT_EQ(ask("claim", with(), 500).at("code"), "store_corrupt");
   EXPECT_EQ(ask("claim", with({{"key", "k-2"}})).at("outcome"), "claimed");
   EXPECT_EQ(log.count("key_failed"), 1u);
+}
+
+// Grants what it is asked for, and fails the first time all the same: another record of the batch is damaged.
+struct torn_store final : claims {
+  std::vector<claim_answer> run(std::span<const claim_call> calls) override {
+    runs.push_back(std::get<claim_request>(calls[0]).run);
+    if (runs.size() == 1) throw error(errc::store_corrupt, "not this one");
+    return {claim_result{claim_outcome::claimed, {runs.back().value_or(uuid{}), 1}, {}, {}}};
+  }
+  claim_answer run_with_others(claim_call call) override { return run({&call, 1})[0]; }
+  const environment& env() const override { return around; }
+
+  environment around;
+  std::vector<std::optional<uuid>> runs;
+};
+
+// Proves I4: else what was granted with a damaged one would be nobody's.
+TEST_F(keys_api, a_claim_that_came_with_a_damaged_one_is_repeated_under_the_same_token) {
+  torn_store store;
+  store.around = env;
+  http::router torn;
+  daemon::add_key_routes(torn, [&]() -> claims& { return store; });
+  const auto got =
+      torn.handle({.method = "POST", .target = "/v1/keys/claim", .body = json::serialize(with())}, env);
+  EXPECT_EQ(got.status, 200) << got.body;
+  ASSERT_EQ(store.runs.size(), 2u);
+  EXPECT_TRUE(store.runs[0]);
+  EXPECT_EQ(store.runs[0], store.runs[1]);
 }
 
 // Proves I4
