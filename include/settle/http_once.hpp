@@ -62,6 +62,10 @@ struct idempotency {
   idempotency_profile profile = idempotency_profile::ietf;
   // Whether a request without a key is refused. If not, its handler runs as if there were no such header.
   bool required = true;
+  // A top-level member of a JSON body that is the key where there is no such header, as checkout_session_id
+  // or refund_request_id: a string or an integer. Ids of two members never meet; those of one member do on
+  // all routes of a service, so name the service after the route where the same id asks for different things.
+  std::string key_field = {};
   // Requests with other methods run as if there were no such header.
   std::vector<std::string> methods = {"POST", "PATCH"};
   // How long an answer is kept at least.

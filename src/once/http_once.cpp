@@ -12,11 +12,16 @@
 namespace settle::inline v0::http {
 namespace {
 
+constexpr std::size_t key_field_bytes_max = 100;  // it is part of the key
+
 void check(const idempotency& policy) {
   if (policy.service.empty())
     throw error(errc::invalid_argument, "idempotency.service must name the service");
   if (!policy.caller)
     throw error(errc::invalid_argument, "idempotency.caller must say who asks: keys belong to callers");
+  if (policy.key_field.size() > key_field_bytes_max)
+    throw error(errc::invalid_argument,
+                "idempotency.key_field has at most " + std::to_string(key_field_bytes_max) + " bytes");
   for (const auto& name : policy.headers)
     if (!may_be_recorded(name))
       throw error(errc::invalid_argument, "idempotency.headers: " + name + " must not be sent again");

@@ -12,6 +12,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::size_t key_bytes_max = 255;  // of request_identity::key
+
 // What the body means, and where to go from there.
 constexpr std::array always_recorded = {
     "Content-Type", "Content-Encoding", "Content-Language", "Location", "ETag", "Link"};
@@ -43,15 +45,21 @@ bool contains(const Names& names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view one) { return same_name(one, name); });
 }
 
+std::optional<json::object> object_of(const std::string& body) {
+  boost::system::error_code failed;
+  auto parsed = json::parse(body, failed);
+  if (failed || !parsed.is_object()) return std::nullopt;
+  return std::move(parsed.get_object());
+}
+
 // The fields' values in the order of the policy, or nothing if there is no object to take them from.
 std::optional<std::string> fields_of(const idempotency& policy, const std::string& body) {
   if (policy.fingerprint_fields.empty()) return std::nullopt;
-  boost::system::error_code failed;
-  const auto parsed = json::parse(body, failed);
-  if (failed || !parsed.is_object()) return std::nullopt;
+  const auto parsed = object_of(body);
+  if (!parsed) return std::nullopt;
   std::string text;
   for (const auto& name : policy.fingerprint_fields) {
-    const auto* found = parsed.get_object().if_contains(name);
+    const auto* found = parsed->if_contains(name);
     append_part(text, found == nullptr ? "" : json::serialize(*found));
   }
   return text;
@@ -68,6 +76,34 @@ response refuse(const idempotency& policy, const request& asked, const refusal& 
     return problem(why.status, why.code, why.detail, asked.path);
   const json::object error{{"type", "idempotency_error"}, {"code", why.code}, {"message", why.detail}};
   return text(why.status, "application/json", json::serialize(json::object{{"error", error}}));
+}
+
+// What a member says that is an id; empty: it is none.
+std::string id_of(const json::value& member) {
+  if (member.is_string()) return std::string(member.get_string());
+  return member.is_int64() || member.is_uint64() ? json::serialize(member) : std::string();
+}
+
+// Its name goes with it: ids of two members may be equal.
+read_key key_from_body(const idempotency& policy, const request& asked) {
+  if (policy.key_field.empty()) return {};
+  const auto body = object_of(asked.body);
+  const auto* member = body ? body->if_contains(policy.key_field) : nullptr;
+  if (member == nullptr || member->is_null()) return {};
+  const auto id = id_of(*member);
+  auto key = policy.key_field + ":" + id;
+  if (!id.empty() && key.size() <= key_bytes_max) return {.key = std::move(key)};
+  const auto detail = "the member " + policy.key_field + " is no key: it is an integer or a string of 1 to " +
+                      std::to_string(key_bytes_max - policy.key_field.size() - 1) + " bytes";
+  return {.refused = refuse(policy, asked, {400, "idempotency_key_invalid", detail})};
+}
+
+response key_missing(const idempotency& policy, const request& asked) {
+  const auto member =
+      policy.key_field.empty() ? "" : " or a member " + policy.key_field + " in its JSON body";
+  const auto detail = "this request needs a header Idempotency-Key" + member +
+                      ": one value per action, the same on every repetition";
+  return refuse(policy, asked, {400, "idempotency_key_missing", detail});
 }
 
 }  // namespace
@@ -96,12 +132,9 @@ std::string fingerprint_of(const idempotency& policy, const request& asked) {
 read_key key_of(const idempotency& policy, const request& asked) {
   const auto sent = asked.headers.all("Idempotency-Key");
   if (sent.empty()) {
-    if (!policy.required) return {};
-    return {.refused = refuse(
-                policy, asked,
-                {400, "idempotency_key_missing",
-                 "this request needs a header Idempotency-Key: one value per action, the same on every "
-                 "repetition"})};
+    auto found = key_from_body(policy, asked);
+    if (policy.required && !found.key && !found.refused) found.refused = key_missing(policy, asked);
+    return found;
   }
   if (sent.size() > 1)
     return {.refused = refuse(policy, asked,

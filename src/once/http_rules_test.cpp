@@ -44,6 +44,35 @@ TEST(http_rules, a_policy_may_compare_chosen_fields_of_a_json_body) {
             fingerprint_of(with, post(R"({"amount":"1","to":":"})")));
 }
 
+// Proves I8: checkout_session_id, refund_request_id
+TEST(http_rules, a_key_may_come_from_a_member_of_the_body_where_there_is_no_header) {
+  auto checkout = policy(), refund = policy();
+  checkout.key_field = "checkout_session_id";
+  refund.key_field = "refund_request_id";
+  const auto key = [&](const std::string& body) { return key_of(checkout, post(body)).key; };
+  EXPECT_EQ(key(R"({"checkout_session_id":"cs_1","total":1})"), "checkout_session_id:cs_1");
+  EXPECT_EQ(key(R"({"checkout_session_id":7})"), "checkout_session_id:7");
+  EXPECT_EQ(key_of(refund, post(R"({"refund_request_id":7})")).key, "refund_request_id:7") << "another id";
+  EXPECT_EQ(key_of(checkout, post(R"({"checkout_session_id":"cs_1"})", {{"Idempotency-Key", "k-1"}})).key,
+            "k-1");
+  for (const auto* none : {"", "no json", "[]", "{}", R"({"checkout_session_id":null})"}) {
+    const auto refused = key_of(checkout, post(none)).refused;
+    ASSERT_TRUE(refused) << none;
+    EXPECT_NE(refused->body.find("checkout_session_id"), std::string::npos) << refused->body;
+    EXPECT_NE(refused->body.find("idempotency_key_missing"), std::string::npos) << refused->body;
+  }
+  const auto longest = std::string(255 - std::string("checkout_session_id:").size(), 'x');
+  EXPECT_TRUE(key(R"({"checkout_session_id":")" + longest + R"("})"));
+  for (const auto& bad : {std::string("\"\""), std::string("true"), std::string("1.5"), std::string("{}"),
+                          "\"" + longest + "x\""}) {
+    const auto refused = key_of(checkout, post("{\"checkout_session_id\":" + bad + "}")).refused;
+    ASSERT_TRUE(refused) << bad;
+    EXPECT_NE(refused->body.find("idempotency_key_invalid"), std::string::npos) << refused->body;
+  }
+  checkout.required = false;
+  EXPECT_FALSE(key_of(checkout, post("{}")).key || key_of(checkout, post("{}")).refused);
+}
+
 // Proves I1
 TEST(http_rules, a_key_is_read_in_both_forms_and_refused_where_it_is_none) {
   EXPECT_EQ(key_of(policy(), post("", {{"idempotency-key", "\"k 1\""}})).key, "k 1");

@@ -129,6 +129,21 @@ TEST_P(http_once, a_request_that_comes_again_is_answered_from_its_record) {
   EXPECT_EQ(orders(), 1);
 }
 
+// Proves I8: the id of what is asked for is the key
+TEST_P(http_once, a_request_without_the_header_is_told_by_a_member_of_its_body) {
+  auto refunds = policy();
+  refunds.key_field = "refund_request_id";
+  const std::string body = R"({"refund_request_id":"rr_1","cents":100})";
+  EXPECT_EQ(ask(order(body, ""), refunds).headers.find("Idempotent-Replayed"), "false");
+  EXPECT_EQ(ask(order(body, ""), refunds).headers.find("Idempotent-Replayed"), "true");
+  EXPECT_EQ(ask(order(body, "", "bob"), refunds).headers.find("Idempotent-Replayed"), "false");
+  EXPECT_EQ(ask(order(R"({"refund_request_id":"rr_1","cents":200})", ""), refunds).status, 422);
+  EXPECT_EQ(ask(order(R"({"cents":100})", ""), refunds).status, 400);
+  EXPECT_EQ(orders(), 2);
+  refunds.key_field = std::string(101, 'x');
+  EXPECT_EQ(test::code_of([&] { ask(order(body, ""), refunds); }), errc::invalid_argument);
+}
+
 // Proves I3
 TEST_P(http_once, one_callers_key_never_answers_another) {
   const auto ann = ask(order("book", "k-1", "ann"));
