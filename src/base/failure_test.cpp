@@ -43,7 +43,7 @@ TEST(failure_class, of_every_error_code) {
       {errc::schema_newer, outage},
       {errc::migration_changed, poison},
       {errc::cluster_changed, outage},
-      {errc::ownership_lost, poison},
+      {errc::ownership_lost, transient},
       {errc::destination_unavailable, outage},
       {errc::message_rejected, poison},
       {errc::listen_failed, poison},
