@@ -253,9 +253,9 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   bool stopped = false;
   read_beside_ = false;
   watched.handler_begins();
-  std::optional<sql::handler_scope> scope;
-  if (!what.alone || db_.speaks() == dialect::sqlite) scope.emplace(db_);
   try {
+    std::optional<sql::handler_scope> scope;
+    if (!what.alone || db_.speaks() == dialect::sqlite) scope.emplace(db_, &read_beside_);
     with_fault_points(env(), "consumer.handler",
                       [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
     tx.end_part();
@@ -268,8 +268,6 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
     failed = failed_attempt{env().now(), failure_class::poison,
                             "the handler threw something that is not a std::exception"};
   }
-  read_beside_ = scope && scope->has_read();
-  scope.reset();
   if (watched.handler_ends())
     return failed_attempt{env().now(), failure_class::poison, "the handler took longer than handler_timeout"};
   if (stopped) throw error(errc::cancelled, failed->error);
@@ -338,7 +336,6 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
     const bool replay = !address_of(messages[i]->what()).empty();
     if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;
     if (what == verdict::cautious) --cautious_[messages[i]->content.fence.partition];
-    if (replay) cautious_.erase(messages[i]->content.fence.partition);  // it was this one, or nobody
     if (what != verdict::run && what != verdict::ignore) report_skipped(messages[i]->what(), what);
     if (what != verdict::gone) done_.push_back(messages[i]);
   }

@@ -245,7 +245,7 @@ void consumer::engine::leave() noexcept {
     env().log->write(log_level::warning, "acknowledge_failed",
                      {{"consumer", options_.name}, {"error", e.what()}});
   }
-  if (subscription_) note_settled();
+  if (subscription_ && !away_since_) note_settled();
   if (subscription_) subscription_->leave();
   inbox_.clear();
 }

@@ -9,31 +9,30 @@
 
 namespace settle::sql {
 
-// While it lives, this thread cannot begin a transaction on that database.
+// While it lives, this thread cannot begin a transaction on that database. It may read there, and sees what
+// is committed: `has_read` says that it did.
 class handler_scope {
  public:
-  explicit handler_scope(const database& of)
-      : before_(std::exchange(busy_with, &of)), read_before_(std::exchange(read_beside, false)) {}
+  explicit handler_scope(const database& of, bool* has_read = nullptr)
+      : before_(std::exchange(busy_with, &of)), read_before_(std::exchange(read, has_read)) {}
   ~handler_scope() {
     busy_with = before_;
-    read_beside = read_before_;
+    read = read_before_;
   }
   handler_scope(const handler_scope&) = delete;
   handler_scope& operator=(const handler_scope&) = delete;
 
   static bool covers(const database& which) { return busy_with == &which; }
-  // It may read there, and sees what is committed.
   static void note_read(const database& which) {
-    if (covers(which)) read_beside = true;
+    if (covers(which) && read != nullptr) *read = true;
   }
-  bool has_read() const { return read_beside; }
 
  private:
   friend class beside_handler;
   static inline thread_local const database* busy_with = nullptr;
-  static inline thread_local bool read_beside = false;
+  static inline thread_local bool* read = nullptr;
   const database* before_;
-  bool read_before_;
+  bool* read_before_;
 };
 
 // Within it, it can: for what has to be committed whatever becomes of the handler, such as a lock.

@@ -247,6 +247,27 @@ TEST_P(failure_recovery, a_replay_over_which_three_processes_die_is_a_dead_lette
 }
 
 // Proves C9
+TEST_P(failure_recovery, a_replay_that_is_done_makes_nobody_careless_of_what_comes_behind_it) {
+  deliver("0", "0");
+  refusing["0"] = failure_class::permanent;
+  auto c = make_consumer();
+  drain(*c);
+  broker.messages.push_back(replay_message(1));
+  refusing.clear();
+  drain(*c);
+  ASSERT_EQ(effects(), names{"0"});
+  c.reset();
+  deliver_killer();  // the replay is delivered again before it
+  for (const std::int64_t epoch : {1, 2, 3})
+    EXPECT_EQ(run_process(epoch, [] { ::raise(SIGKILL); }), -SIGKILL) << epoch;
+  EXPECT_EQ(run_process(4, [] { ::raise(SIGKILL); }), 0) << "three have died";
+  const auto letters = dead_letters(*db);
+  ASSERT_EQ(letters.size(), 2u);
+  EXPECT_EQ(letters[1].reason, dead_letter_reason::crashed_process);
+  EXPECT_EQ(effects().size(), 3u);
+}
+
+// Proves C9
 TEST_P(failure_recovery, an_owner_that_left_in_good_order_makes_nobody_careful) {
   deliver("1", "a");
   broker.fence = {"things/0", 1};
