@@ -32,7 +32,7 @@ class sweeper : public ::testing::Test {
   void complete_claim(const std::string& key, duration keep) {
     const auto keys = open_claims(*db);
     const request_identity who{"shop", "me", key};
-    const auto mine = keys->claim({.who = who});
+    const auto mine = keys->claim({.who = who, .keep = keep});
     keys->complete(who, mine.token, {.body = "ok"}, keep);
   }
 
