@@ -172,10 +172,12 @@ void consumer::engine::take_over(batch messages, const std::stop_token& cancel) 
 // one that did not end its work. It runs alone, so it is not among others.
 void consumer::engine::note_suspect(work& one, const std::stop_token& cancel) {
   const auto careful = cautious_.find(one.content.fence.partition);
-  if (careful == cautious_.end() || one.charge || address_of(one.what()) != options_.name) return;
+  if (careful == cautious_.end() || one.noted || one.charge || address_of(one.what()) != options_.name)
+    return;
   auto tx = db_.begin(cancel);
   const auto begun = note_replay_start(tx, one.what());
   tx.commit("consumer.note_replay");
+  one.noted = true;
   if (begun >= consume::crashes_max)
     one.charge = failed_attempt{env().now(), failure_class::poison,
                                 std::to_string(begun) + " processes ended while it ran"};

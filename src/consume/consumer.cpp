@@ -126,7 +126,8 @@ bool consumer::engine::run_round(const std::stop_token& cancel) {
   // With nothing else at hand, one of the parked messages tells whether an outage is over.
   const bool retried = (!outage_.lasts() || inbox_.size() == 0) && retry_parked(cancel);
   if (run_arrived(cancel) || retried) return true;
-  cautious_.clear();  // what the last owner can have had in hand has arrived
+  if (inbox_.size() == 0)
+    cautious_.clear();  // what the last owner can have had in hand has arrived, and is done
   acknowledge();
   return sweep(cancel);
 }

@@ -57,7 +57,7 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
     for (auto* one : part) {
       const auto earlier = std::ranges::subrange(messages.begin(), std::ranges::find(messages, one));
       const bool behind = std::ranges::any_of(earlier, [&](const work* other) {
-        return other->charge && consume::same_key(other->what(), one->what());
+        return consume::same_key(other->what(), one->what()) && !is_done(*other);
       });
       if (!behind) free.push_back(one);
     }
@@ -83,6 +83,11 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
   apply(rest, cancel, left_out + 1);
   apply_unless_behind(messages.subspan(*why.at, 1));
   apply_unless_behind(waiting);
+}
+
+// Of this run: what became of it has committed.
+bool consumer::engine::is_done(const work& one) const {
+  return std::ranges::find(done_, &one) != done_.end();
 }
 
 // A rule of the user's that throws has said nothing.

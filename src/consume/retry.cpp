@@ -169,23 +169,23 @@ bool consumer::engine::run_announced(const std::stop_token& cancel) {
 // What has failed will probably fail again, so it begins alone; where all goes well, ever more go together.
 // Others must not take those for abandoned that are still to come, so none begins after `enough`.
 void consumer::engine::try_parked(batch messages, timestamp enough, const std::stop_token& cancel) {
-  std::set<consume::key_view> failed;
+  std::set<consume::key_view> not_done;
   const auto needs_all = alone();
   for (std::size_t at = 0, next = 0; at < messages.size() && env().now() < enough; at = next) {
     std::vector<work*> chunk;
     for (next = at; next < messages.size() && next - at < retry_together_; ++next) {
       const auto& m = messages[next]->what();
       if (next > at && (needs_all(m) || needs_all(messages[at]->what()))) break;
-      if (m.key.empty() || !failed.contains({m.topic, m.key})) chunk.push_back(messages[next]);
+      if (m.key.empty() || !not_done.contains({m.topic, m.key})) chunk.push_back(messages[next]);
     }
     if (chunk.empty()) continue;
     env().counters->add("settle_consumer_retries_total", {{"consumer", options_.name}}, std::ssize(chunk));
     apply(chunk, cancel);
     retry_together_ = std::min(2 * retry_together_, options_.batch_max);
     for (const auto* one : chunk) {
-      if (!one->charge) continue;
-      failed.emplace(one->what().topic, one->what().key);
-      retry_together_ = 1;
+      if (one->charge) retry_together_ = 1;
+      // Also one that somebody else holds: those behind it must not get past it.
+      if (!is_done(*one)) not_done.emplace(one->what().topic, one->what().key);
     }
   }
 }

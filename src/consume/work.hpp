@@ -34,6 +34,7 @@ struct work {
   std::optional<failed_attempt> charge;  // it has failed alone, and the next transaction writes that down
   std::optional<judgement> judged;       // what follows from the charge
   bool unfit = false;                    // its text had to be changed to be stored at all
+  bool noted = false;                    // a replay: its letter knows that it begins here
   std::int64_t outages = 0;              // how often it has failed through no fault of its own
   std::int64_t successes_then = 0;       // what others had achieved when it last did
 

@@ -27,6 +27,7 @@ class rate_limiter {
   // How long until so many more may go; they must not be more than at_once_max().
   duration wait(timestamp now, std::int64_t count) {
     while (!recent_.empty() && recent_.front().first <= now - window_) recent_.pop_front();
+    while (!recent_.empty() && recent_.back().first > now) recent_.pop_back();  // the clock was set back
     auto room = at_once_max_;
     for (const auto& [at, sent] : recent_) room -= sent;
     for (const auto& [at, sent] : recent_) {

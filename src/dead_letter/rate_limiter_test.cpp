@@ -35,5 +35,13 @@ TEST(rate_limiter, may_be_slower_than_one_a_second) {
   EXPECT_EQ(slow.wait(at(4s), 1), 0s);
 }
 
+TEST(rate_limiter, does_not_wait_for_a_clock_that_was_set_back) {
+  rate_limiter one(1);
+  one.note(at(1h), 1);
+  EXPECT_EQ(one.wait(at(1s), 1), 0s);
+  one.note(at(1s), 1);
+  EXPECT_EQ(one.wait(at(1s), 1), 1s);
+}
+
 }  // namespace
 }  // namespace settle::dlq

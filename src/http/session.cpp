@@ -75,8 +75,8 @@ void session::on_answer(job& answered) {
   request_ = std::move(answered.asked);
   respond(std::move(answered.answer), !framing_.keep_alive);
   // A large body is sent after all of out_, so nothing may be put there before it has gone.
-  if (!large_body_.empty()) flush();
-  if (is_closed() || blocked_ || !is_reading()) return flush();
+  if (!large_body_.empty() || blocked_ || !is_reading()) flush();
+  if (is_closed() || blocked_ || !is_reading()) return;
   reads_paused_ = false;
   pump(std::exchange(in_, {}));
 }

@@ -22,6 +22,8 @@ void check(const idempotency& policy) {
   if (policy.key_field.size() > key_field_bytes_max)
     throw error(errc::invalid_argument,
                 "idempotency.key_field has at most " + std::to_string(key_field_bytes_max) + " bytes");
+  if (policy.key_field.find(':') != std::string::npos)
+    throw error(errc::invalid_argument, "idempotency.key_field: a colon ends the name in the key");
   for (const auto& name : policy.headers)
     if (!may_be_recorded(name))
       throw error(errc::invalid_argument, "idempotency.headers: " + name + " must not be sent again");
@@ -65,6 +67,7 @@ class route {
   struct run {
     response full;                                      // with what is not recorded
     std::optional<std::string> failure = std::nullopt;  // of the handler, which is a recorded 500 then
+    bool has_answered = false;                          // so what fails after it is the commit
   };
 
   response execute(const request& asked, const std::string& caller, const std::string& key) const {
@@ -77,7 +80,7 @@ class route {
       const auto work = [&](transaction& tx) { return run_in(tx, asked, last); };
       return told(asked, once(db_, who, work, options, asked.cancelled), last);
     } catch (const error& e) {
-      if (!records_failures() || !is_found_by_the_commit(e)) throw;
+      if (!records_failures() || !last.has_answered || !is_found_by_the_commit(e)) throw;
       last.failure = e.what();
     }
     const auto failed = [&](transaction&) { return recorded({handler_failed(asked), keeps::answer}, last); };
@@ -105,6 +108,7 @@ class route {
   answer run_in(transaction& tx, const request& asked, run& last) const {
     tx.set_cause(cause_of(asked));
     last.failure.reset();
+    last.has_answered = false;
     return recorded(records_failures() ? result_or_failure(tx, asked, last.failure) : work_(asked, tx), last);
   }
 
@@ -112,6 +116,7 @@ class route {
     check_sendable(made.what);
     auto kept = to_record(policy_, made);
     last.full = std::move(made.what);
+    last.has_answered = true;
     return kept;
   }
 

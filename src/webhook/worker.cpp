@@ -72,8 +72,9 @@ class worker::engine {
   // An outage is tried in its time, also by one that otherwise looks seldom.
   duration idle_wait() const {
     auto wait = options_.idle_poll;
+    const auto now = env().now();
     for (const auto& [unused, source] : sources_)
-      if (source.away().lasts()) wait = std::min(wait, source.away().until() - env().now());
+      if (!source.away().may_try(now)) wait = std::min(wait, source.away().until() - now);
     return std::max<duration>(wait, std::chrono::milliseconds(1));
   }
 

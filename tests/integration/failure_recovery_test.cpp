@@ -181,8 +181,9 @@ TEST_P(failure_recovery, slow_retries_are_not_taken_for_crashes) {
 struct faults_with_a_hook final : fault_points {
   void reached(std::string_view point) override {
     if (point == "consumer.announce.after" && on_announced) std::exchange(on_announced, {})();
+    if (point == "consumer.commit.after" && on_committed) std::exchange(on_committed, {})();
   }
-  std::function<void()> on_announced;
+  std::function<void()> on_announced, on_committed;
 };
 
 // Another process gets new messages of the key all the time, and has its row whenever this one wants it: to
@@ -219,6 +220,70 @@ TEST_P(failure_recovery, a_message_that_is_announced_and_cannot_be_had_is_not_ta
   drain_for(c, 20s);
   EXPECT_EQ(effects(), names{"1"});
   EXPECT_EQ(count("parked_messages"), 0);
+}
+
+// Another process has the key when the first message of it is to run, and has it no longer when the second
+// is. Proves C8
+TEST_P(failure_recovery, nothing_gets_past_a_message_of_its_key_that_cannot_be_had) {
+  if (GetParam() == dialect::sqlite) GTEST_SKIP() << "SQLite has one writer";
+  for (const auto* id : {"1", "2", "3"}) deliver(id, "a");
+  bool works = false;
+  faults_with_a_hook faults;
+  const environment env{.time = &time, .log = &log, .counters = &counters, .faults = &faults};
+  const auto own_db = postgres::open(own->conninfo(), {.env = env});
+  consumer c(*own_db, broker, plain());
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    tx.execute("insert into things_done (what) values ($1)", {m.id});
+    if (!works) throw std::runtime_error("no");
+  });
+  drain(c);
+  ASSERT_EQ(count("parked_messages"), 3);
+  works = true;
+  time.advance(1s);
+  std::optional<owned_transaction> other;
+  faults.on_announced = [&] {
+    other.emplace(db->begin());
+    other->execute("select 1 from settle.parked_keys for update");
+    faults.on_committed = [&] { other.reset(); };
+  };
+  drain_for(c, 20s);
+  EXPECT_FALSE(other);
+  EXPECT_EQ(effects(), (names{"1", "2", "3"}));
+}
+
+// What another process runs is not waited for, to take an old mark of it back. Proves C8, C9
+TEST_P(failure_recovery, a_message_that_another_process_runs_holds_up_no_other_key) {
+  if (GetParam() == dialect::sqlite) GTEST_SKIP() << "SQLite has one writer";
+  for (const auto* id : {"1", "2"}) deliver(id, id);
+  bool works = false;
+  faults_with_a_hook faults;
+  const environment env{.time = &time, .log = &log, .counters = &counters, .faults = &faults};
+  const auto own_db = postgres::open(own->conninfo(), {.env = env, .busy_timeout = 300ms});
+  consumer c(*own_db, broker, plain());
+  c.on("things", "thing.done", [&](const message& m, transaction& tx) {
+    tx.execute("insert into things_done (what) values ($1)", {m.id});
+    if (!works) throw std::runtime_error("no");
+  });
+  drain(c);
+  ASSERT_EQ(count("parked_messages"), 2);
+  time.advance(1s);
+  std::optional<owned_transaction> other;
+  faults.on_announced = [&] {
+    other.emplace(db->begin());
+    other->execute("select 1 from settle.parked_keys where message_key = '1' for update");
+    other->execute("delete from settle.parked_messages where message_key = '1'");
+  };
+  works = true;
+  c.run_once();
+  ASSERT_TRUE(other);
+  works = false;
+  deliver("3", "3");
+  drain(c);
+  works = true;
+  drain_for(c, 10s);
+  EXPECT_EQ(std::ranges::count(effects(), "2"), 1);
+  EXPECT_EQ(std::ranges::count(effects(), "3"), 1);
+  other->commit();
 }
 
 // Proves C9, D3

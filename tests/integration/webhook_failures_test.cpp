@@ -65,6 +65,24 @@ TEST_P(webhook_failures, an_outage_pauses_its_source_and_no_other_and_ends_by_it
   EXPECT_EQ(log.count("webhook_failed"), 0u);
 }
 
+// The event that met it was not applied in the end, and no other tells whether it is over.
+TEST_P(webhook_failures, an_outage_that_may_be_over_lets_an_idle_worker_sleep) {
+  bool away = true;
+  webhook::worker one(*db, {.outage_wait = 1s, .outage_wait_max = 10s});
+  one.on("payments", "", [&](const received&, transaction&) {
+    if (away) throw handler_failed(failure_class::outage, "the bank is away");
+    return webhook::answer::ignore;
+  });
+  deliver(payment("evt_1", "t", "k"));
+  drain(one);
+  EXPECT_LE(one.idle_wait(), 1s);
+  away = false;
+  time.advance(2s);
+  drain(one);
+  EXPECT_EQ(status("evt_1"), "IGNORED");
+  EXPECT_GE(one.idle_wait(), 100ms);
+}
+
 TEST_P(webhook_failures, an_outage_keeps_no_old_event_from_expiring) {
   bool away = true;
   webhook::worker one(*db, {.keep = 1h});

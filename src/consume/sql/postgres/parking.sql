@@ -69,9 +69,12 @@ cross join lateral (
 -- name: start_parked
 update settle.parked_messages set starts = starts + 1 where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
 
+-- Who runs one at this moment brings its count to an end as well, and is not waited for.
 -- name: end_parked
 update settle.parked_messages set starts = starts - 1
-where starts > 0 and id in (select jsonb_array_elements_text($1::jsonb)::bigint)
+where starts > 0 and id in (
+  select id from settle.parked_messages where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
+  for update skip locked)
 
 -- name: read_parked_attempts
 select id, attempts from settle.parked_messages where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
