@@ -69,6 +69,7 @@ class consumer::engine {
   // failures.cpp: what follows from failures.
   void apply(batch messages, const std::stop_token& cancel, int left_out = 0);
   void apply_split(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
+  std::vector<work*> not_behind(batch messages, batch part) const;
   bool is_done(const work& one) const;
   void failed_alone(work& one, const failed_attempt& how);
   bool may_log(log_level level, std::string_view event);

@@ -1,5 +1,6 @@
 // What follows from failures: splitting, charging, pausing, giving up.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -52,17 +53,7 @@ void consumer::engine::apply(batch messages, const std::stop_token& cancel, int 
 void consumer::engine::apply_split(batch messages, const failure& why, const std::stop_token& cancel,
                                    int left_out) {
   split_ = true;
-  const auto apply_unless_behind = [&](batch part) {
-    std::vector<work*> free;
-    for (auto* one : part) {
-      const auto earlier = std::ranges::subrange(messages.begin(), std::ranges::find(messages, one));
-      const bool behind = std::ranges::any_of(earlier, [&](const work* other) {
-        return consume::same_key(other->what(), one->what()) && !is_done(*other);
-      });
-      if (!behind) free.push_back(one);
-    }
-    apply(free, cancel, left_out);
-  };
+  const auto apply_unless_behind = [&](batch part) { apply(not_behind(messages, part), cancel, left_out); };
   if (!why.at) {  // COMMIT, or a handler of several, did not say which message it minded
     apply(messages.first(messages.size() / 2), cancel, left_out);
     apply_unless_behind(messages.subspan(messages.size() / 2));
@@ -83,6 +74,24 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
   apply(rest, cancel, left_out + 1);
   apply_unless_behind(messages.subspan(*why.at, 1));
   apply_unless_behind(waiting);
+}
+
+// Those of a part, which is in the order of its batch, that no message before them of their key is left out
+// for. What goes along with them is not left out.
+std::vector<consume::work*> consumer::engine::not_behind(batch messages, batch part) const {
+  std::vector<work*> free;
+  std::set<consume::key_view> held;
+  auto next = part.begin();
+  for (auto* one : messages) {
+    const bool asked = next != part.end() && *next == one;
+    if (asked) ++next;
+    const consume::key_view key(one->what().topic, one->what().key);
+    if (asked && !held.contains(key))
+      free.push_back(one);
+    else if (!one->what().key.empty() && !is_done(*one))
+      held.insert(key);
+  }
+  return free;
 }
 
 // Of this run: what became of it has committed.

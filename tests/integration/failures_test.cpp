@@ -389,6 +389,21 @@ TEST_P(failures, a_batch_handler_gets_neighbours_together_and_only_the_bad_one_i
   EXPECT_EQ(c.counts().dead_letters, 1);
 }
 
+// Proves C1, C8
+TEST_P(failures, messages_of_one_key_stay_together_when_their_batch_is_halved) {
+  for (int i = 0; i < 8; ++i) deliver(std::to_string(i), "a");
+  std::vector<std::size_t> sizes;
+  consumer c(*db, broker, plain());
+  c.on_batch("things", "thing.done", [&](std::span<const message* const> all, transaction& tx) {
+    sizes.push_back(all.size());
+    for (const auto* m : all) tx.execute("insert into things_done (what) values ($1)", {m->id});
+    if (sizes.size() == 1) throw std::runtime_error("this once");
+  });
+  drain(c);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{8, 4, 4}));
+  EXPECT_EQ(effects(), (names{"0", "1", "2", "3", "4", "5", "6", "7"}));
+}
+
 // Proves C1
 TEST_P(failures, a_handler_that_takes_too_long_is_stopped_and_charged) {
   deliver("1", "a");
