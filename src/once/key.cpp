@@ -20,6 +20,13 @@ std::string digest(std::string_view of) {
   return {bytes.begin(), bytes.end()};
 }
 
+template <class Number>
+Number first_bytes(const std::string& of) {
+  Number number = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8U | static_cast<std::uint8_t>(of.at(i));
+  return number;
+}
+
 std::string headers_json(const answer& of) {
   json_array all;
   for (const auto& [name, content] : of.headers) all.add_all({name, content});
@@ -74,10 +81,11 @@ std::string identity_of(const request_identity& who) {
 }
 
 std::int64_t lock_number(const std::string& identity) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    number = number << 8U | static_cast<std::uint8_t>(identity.at(i));
-  return static_cast<std::int64_t>(number);
+  return static_cast<std::int64_t>(first_bytes<std::uint64_t>(identity));
+}
+
+std::int64_t shown_number(const std::string& fingerprint) {
+  return static_cast<std::int32_t>(first_bytes<std::uint32_t>(fingerprint));
 }
 
 std::string fingerprint_of(std::string_view given) { return given.empty() ? std::string() : digest(given); }

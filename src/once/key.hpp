@@ -21,6 +21,10 @@ std::string identity_of(const request_identity& who);
 // The lock of an identity, where locks have numbers.
 std::int64_t lock_number(const std::string& identity);
 
+// Of a fingerprint that is not empty, likewise: 32 bits. Two that share a number are taken for the same
+// while the first of them is at work.
+std::int64_t shown_number(const std::string& fingerprint);
+
 // Of the fingerprint that a caller gave; empty for an empty one.
 std::string fingerprint_of(std::string_view given);
 

@@ -4,6 +4,7 @@
 
 #include "base/doubt.hpp"
 #include "base/zoo.hpp"
+#include "once/claim_rules.hpp"
 #include "once/in_flight.hpp"
 #include "once/key.hpp"
 #include "queries/once.hpp"
@@ -14,7 +15,8 @@
 namespace settle::inline v0 {
 namespace {
 
-constexpr int runs_max = 5;  // of one call, each undone because another one was faster
+constexpr int runs_max = 5;          // of one call, each undone because another one was faster
+constexpr int open_slices_max = 10;  // of claims that stay, before others that are due are found
 
 struct opened_key {
   std::string identity;
@@ -56,13 +58,25 @@ once_result answered(const keys::stored_answer& known, const opened_key& key) {
   return {once_outcome::replayed, known.what};
 }
 
+// Somebody else holds the key. If this caller got the lock of its own fingerprint, that one may be asking
+// for something else: its locks tell. Who clicks twice does not get that far.
+once_outcome behind_holder(transaction& tx, const opened_key& key, bool shown) {
+  if (!shown) return once_outcome::in_flight;
+  const auto differs = tx.execute(queries::once::holder_differs,
+                                  {keys::lock_number(key.identity), keys::shown_number(key.fingerprint)});
+  return differs[0][0].integer() != 0 ? once_outcome::mismatch : once_outcome::in_flight;
+}
+
 // What is known already; nothing: this caller may run.
 std::optional<once_result> look(transaction& tx, const opened_key& key) {
+  const auto shown = key.fingerprint.empty() ? value() : value(keys::shown_number(key.fingerprint));
   const auto found =
-      tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity)});
+      tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), shown});
   if (const auto known = keys::read_stored(found)) return answered(*known, key);
-  if (found[0][0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted))
-    return once_result{once_outcome::in_flight, {}};
+  if (found[0][0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted)) {
+    const auto& got = found[0][7];
+    return once_result{behind_holder(tx, key, !got.is_null() && got.integer() != 0), {}};
+  }
   return std::nullopt;
 }
 
@@ -231,12 +245,16 @@ once_result once(transaction& tx, const request_identity& who, const once_work& 
 }
 
 std::int64_t forget_expired_keys(database& db, std::int64_t at_most) {
-  auto tx = db.begin();
-  const auto now = db.env().now();
-  const auto gone = tx.execute(queries::once::forget_expired, {now, at_most}).affected() +
-                    tx.execute(queries::once::forget_expired_claims, {now, at_most}).affected();
-  tx.commit("once.forget");
-  return gone;
+  for (int slice = 1;; ++slice) {
+    auto tx = db.begin();
+    const auto now = db.env().now();
+    const auto again_at = keys::expiry(now, std::chrono::hours(24));
+    const auto put_off = tx.execute(queries::once::put_off_open_claims, {now, at_most, again_at}).affected();
+    const auto gone = tx.execute(queries::once::forget_expired, {now, at_most}).affected() +
+                      tx.execute(queries::once::forget_expired_claims, {now, at_most}).affected();
+    tx.commit("once.forget");
+    if (gone > 0 || put_off == 0 || slice == open_slices_max) return gone;
+  }
 }
 
 }  // namespace settle::inline v0

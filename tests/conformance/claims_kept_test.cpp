@@ -28,6 +28,22 @@ TEST_P(claimed_rows, are_forgotten_after_their_time_if_they_have_an_answer) {
       << "kept until it is known";
 }
 
+// Proves I7: what stays for long is not walked over by every sweep
+TEST_P(claimed_rows, without_an_answer_are_looked_at_once_a_day_and_hide_nothing_that_is_due) {
+  for (int i = 0; i < 5; ++i) claim(*one, {.who = {"shop", "ann", "unknown " + std::to_string(i)}});
+  world->pass(1h);
+  const auto mine = claim(*one);
+  one->keys->complete(click, mine.token, placed);
+  world->pass(26h);
+  EXPECT_EQ(forget_expired_keys(*one->db, 2), 1) << "behind more open ones than it looks at together";
+  EXPECT_EQ(forget_expired_keys(*one->db, 2), 0);
+  const auto table = one->db->speaks() == dialect::sqlite ? std::string("settle_") : std::string("settle.");
+  const auto due = one->db->read().execute(
+      "select count(*) from " + table + "idempotency_claims where expires_at <= $1", {one->db->env().now()});
+  EXPECT_EQ(due[0][0].integer(), 0) << "not today";
+  EXPECT_EQ(unknown_claims(*one->db).size(), 5u) << "operators still see them";
+}
+
 // Proves I2: what the claim promises is not cut short by a completion that asks for less.
 TEST_P(claimed_rows, are_kept_for_as_long_as_their_claim_or_their_completion_says) {
   const request_identity slow{"shop", "ann", "taken over"}, batched{"shop", "ann", "batched"};

@@ -1,8 +1,11 @@
-// Idempotent requests over a line to PostgreSQL that breaks.
+// Idempotent requests on PostgreSQL: over a line that breaks, and while the first one runs in another
+// process.
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "settle/error.hpp"
 #include "settle/once.hpp"
@@ -94,6 +97,49 @@ TEST_F(postgres_requests, cost_one_round_trip_beside_their_transaction) {
 TEST_F(postgres_requests, over_a_line_that_is_cut_anywhere_have_one_effect) {
   cut_everywhere(tcp_proxy::to_server);
   cut_everywhere(tcp_proxy::to_client);
+}
+
+// Proves I6: 422 wins over 409, wherever the first request runs
+TEST_F(postgres_requests, at_work_elsewhere_are_told_from_others_that_use_their_key) {
+  const auto other_process = postgres::open(server->conninfo());
+  const auto asks = [&](std::string_view fingerprint) {
+    const auto never = [](transaction&) -> answer { throw std::logic_error("it must not run"); };
+    return once(*other_process, {"shop", "ann", "click"}, never, {.fingerprint = fingerprint}).outcome;
+  };
+  const auto at_work = [&](std::string_view fingerprint, const auto& meanwhile) {
+    const auto work = [&](transaction&) -> answer {
+      meanwhile();
+      return {.keep = keeps::nothing};
+    };
+    once(*direct, {"shop", "ann", "click"}, work, {.fingerprint = fingerprint});
+  };
+  at_work("a", [&] {
+    EXPECT_EQ(asks("a"), once_outcome::in_flight);
+    EXPECT_EQ(asks("b"), once_outcome::mismatch);
+    EXPECT_EQ(asks("c"), once_outcome::mismatch) << "each is compared with the one that runs";
+    EXPECT_EQ(asks(""), once_outcome::in_flight) << "nothing to compare";
+    auto own = other_process->begin();
+    const auto joined = once(own, {"shop", "ann", "click"}, {}, {.fingerprint = "b"});
+    EXPECT_EQ(joined.outcome, once_outcome::mismatch) << "in a transaction of its own";
+    EXPECT_EQ(asks("b"), once_outcome::in_flight) << "nobody can say while that one is open; never wrong";
+  });
+  at_work("", [&] { EXPECT_EQ(asks("b"), once_outcome::in_flight) << "nothing to compare"; });
+}
+
+// Proves I6: a key that its holder is just letting go is not taken for another request's
+TEST_F(postgres_requests, that_end_while_others_ask_are_never_taken_for_another_request) {
+  std::vector<std::unique_ptr<database>> processes;
+  for (int i = 0; i < 4; ++i) processes.push_back(postgres::open(server->conninfo()));
+  std::vector<std::jthread> clients;
+  for (auto& db : processes)
+    clients.emplace_back([&db] {
+      for (int i = 0; i < 500; ++i) {
+        const auto result =
+            once(*db, {"shop", "ann", "click"}, [](transaction&) { return answer{.keep = keeps::nothing}; },
+                 {.fingerprint = "the same"});
+        EXPECT_NE(result.outcome, once_outcome::mismatch);
+      }
+    });
 }
 
 }  // namespace

@@ -67,7 +67,14 @@ where status is null
   and lease_until <= coalesce($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
 order by lease_until limit $2
 
+-- Of the oldest, those without an answer are looked at again a day later: they stay, and must not be walked over by every
+-- sweep until then.
+-- name: put_off_open_claims
+update settle.idempotency_claims set expires_at = $3 where status is null and identity = any (array(
+  select identity from settle.idempotency_claims where expires_at <= $1
+  order by expires_at limit $2 for update skip locked))
+
 -- name: forget_expired_claims
-delete from settle.idempotency_claims where identity = any (array(
-  select identity from settle.idempotency_claims where expires_at <= $1 and status is not null
+delete from settle.idempotency_claims where status is not null and identity = any (array(
+  select identity from settle.idempotency_claims where expires_at <= $1
   order by expires_at limit $2 for update skip locked))

@@ -1,9 +1,23 @@
 -- Whoever has the lock may run; it goes with the transaction, and nobody waits for it. Two identities that share a
 -- lock number only make each other come again. The row may be missing though it has just been committed: this
 -- statement's snapshot is older than its lock. Then record_key is refused, and the run is rolled back.
+-- A second lock tells others what is asked for: $3 is a number of the fingerprint, or null.
 -- name: open_key
-select pg_try_advisory_xact_lock($2)::integer, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash
+select pg_try_advisory_xact_lock($2::bigint)::integer, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash,
+  pg_try_advisory_xact_lock(($2::bigint >> 32)::integer, $3::integer)::integer
 from (select) one left join settle.idempotency_keys k on k.identity = $1
+
+-- Whether the one that holds the key $1 has shown a fingerprint, and not this one. pg_locks is read once, so both of its
+-- locks are from the same moment; one that is just letting go of them, or has shown none, does not differ.
+-- name: holder_differs
+with held as materialized (
+  select pid, classid, objid, objsubid from pg_locks
+  where locktype = 'advisory' and granted
+    and database = (select oid from pg_database where datname = current_database())
+    and classid = (($1::bigint >> 32) & 4294967295)::oid)
+select coalesce(bool_and(shown.objid <> ($2::bigint & 4294967295)::oid), false)::integer
+from held holder join held shown on shown.pid = holder.pid and shown.objsubid = 2
+where holder.objsubid = 1 and holder.objid = ($1::bigint & 4294967295)::oid
 
 -- Waits for a transaction whose end is unknown: it holds the lock until it has ended.
 -- name: wait_for_key

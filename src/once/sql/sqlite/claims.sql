@@ -36,7 +36,12 @@ where identity = $1 and epoch = $6 and status is null and lease_until <= $5
 select identity, service, run, epoch, claimed_at, lease_until from settle_idempotency_claims
 where status is null and lease_until <= $1 order by lease_until limit $2
 
+-- Of the oldest, those without an answer are looked at again a day later: they stay, and must not be walked over by every
+-- sweep until then.
+-- name: put_off_open_claims
+update settle_idempotency_claims set expires_at = $3 where status is null and identity in (
+  select identity from settle_idempotency_claims where expires_at <= $1 order by expires_at limit $2)
+
 -- name: forget_expired_claims
-delete from settle_idempotency_claims where identity in (
-  select identity from settle_idempotency_claims where expires_at <= $1 and status is not null
-  order by expires_at limit $2)
+delete from settle_idempotency_claims where status is not null and identity in (
+  select identity from settle_idempotency_claims where expires_at <= $1 order by expires_at limit $2)

@@ -1,7 +1,10 @@
--- One transaction writes at a time: whoever gets here has no rival. $2 is for databases where it may have one.
+-- One transaction writes at a time: whoever gets here has no rival. $2 and $3 are for databases where it may have one.
 -- name: open_key
-select 1, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash
-from (select $2 as unused) one left join settle_idempotency_keys k on k.identity = $1
+select 1, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash, one.unused
+from (select coalesce($2, $3) as unused) one left join settle_idempotency_keys k on k.identity = $1
+
+-- name: holder_differs
+select 0 where $1 is not null and $2 is not null
 
 -- name: wait_for_key
 select $1
