@@ -159,13 +159,14 @@ std::vector<bool> consumer::engine::look_for_records(batch messages) {
 // One that takes over from an owner that has not ended its work is careful with the first messages: one of
 // them may have killed it.
 void consumer::engine::take_over(batch messages, const std::stop_token& cancel) {
-  for (const auto& partition : fences_.take_over(db_, consume::fence_keeper::of(messages), cancel)) {
+  const auto be_careful = [&](const std::string& partition) {
     cautious_[partition] = options_.batch_max;
     env().log->write(log_level::warning, "cautious_mode",
                      {{"consumer", options_.name},
                       {"partition", partition},
                       {"messages", std::to_string(options_.batch_max)}});
-  }
+  };
+  fences_.take_over(db_, consume::fence_keeper::of(messages), cancel, be_careful);
 }
 
 // A replay is not parked: its letter remembers over how many processes it was begun that had taken over from

@@ -27,9 +27,8 @@ fence_keeper::fences fence_keeper::of(std::span<work* const> messages) {
 }
 
 // Each in a transaction of its own: who waits for one holds none.
-std::vector<std::string> fence_keeper::take_over(database& db, const fences& held,
-                                                 const std::stop_token& cancel) {
-  std::vector<std::string> left_open;
+void fence_keeper::take_over(database& db, const fences& held, const std::stop_token& cancel,
+                             const left_open& name) {
   for (const auto* by : held) {
     const auto& [partition, epoch] = by->fence;
     const auto known = raised_.find(partition);
@@ -44,9 +43,8 @@ std::vector<std::string> fence_keeper::take_over(database& db, const fences& hel
       open = raise(again, by->fence);
     }
     raised_[partition] = {by->tag.partition, epoch};
-    if (open) left_open.push_back(partition);
+    if (open) name(partition);
   }
-  return left_open;
 }
 
 // Whether its former owner was at work. If there is a newer owner, nothing changes, and the batch will find

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <stop_token>
@@ -28,9 +29,11 @@ class fence_keeper {
   using fences = std::vector<const delivery*>;
   static fences of(std::span<work* const> messages);
 
-  // Before a batch and outside of its transaction. Costs nothing for fences that were raised earlier. Returns
-  // the partitions whose former owner had not ended its work: it may have died over a message.
-  std::vector<std::string> take_over(database& db, const fences& held, const std::stop_token& cancel);
+  // Before a batch and outside of its transaction. Costs nothing for fences that were raised earlier. Names
+  // the partitions whose former owner had not ended its work: it may have died over a message. Each is named
+  // as soon as it is known, because a later one may throw.
+  using left_open = std::function<void(const std::string& partition)>;
+  void take_over(database& db, const fences& held, const std::stop_token& cancel, const left_open& name);
 
   // No message of these is under way any more: the next owners need not be careful.
   void release(database& db, std::span<const std::uint32_t> partitions) noexcept;

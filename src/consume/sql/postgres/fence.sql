@@ -1,11 +1,13 @@
 -- A transaction of its own, in one statement: nobody can be stopped in the middle of it. It waits for the batch of
--- the former owner, but not for more than $4 milliseconds; the setting ends with the statement.
+-- the former owner, but not for more than $4 milliseconds; the setting ends with the statement. Who comes again with the
+-- same epoch, because the answer was lost, is told what it was told then.
 -- name: take_over
 insert into settle.consumer_fences as f (consumer, partition, epoch, at_work)
 select $1, $2, $3::bigint, true from (select set_config('lock_timeout', $4::bigint::text, true) as waiting) w
 where w.waiting is not null
-on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = true, left_open = f.at_work
-where f.epoch < excluded.epoch or (f.epoch = excluded.epoch and not f.at_work)
+on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = true,
+  left_open = case when f.epoch = excluded.epoch and f.at_work then f.left_open else f.at_work end
+where f.epoch <= excluded.epoch
 returning left_open::integer
 
 -- name: end_work

@@ -1,8 +1,10 @@
--- There is one writer at a time, so who gets here waits for no row. $4 is for databases where it does.
+-- There is one writer at a time, so who gets here waits for no row. $4 is for databases where it does. Who comes again
+-- with the same epoch, because the answer was lost, is told what it was told then.
 -- name: take_over
 insert into settle_consumer_fences (consumer, partition, epoch, at_work) select $1, $2, $3, 1 where $4 is not null
-on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = 1, left_open = at_work
-where epoch < excluded.epoch or (epoch = excluded.epoch and not at_work)
+on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = 1,
+  left_open = case when epoch = excluded.epoch and at_work then left_open else at_work end
+where epoch <= excluded.epoch
 returning left_open
 
 -- name: end_work
