@@ -65,7 +65,23 @@ void check_ids(const dead_letter_filter& which, std::int64_t matching) {
                             to_string(*which.status)));
 }
 
-int tell_what_would_be(database& db, const dlq::search& found, std::int64_t matching, bool as_json) {
+// What an operator did not ask for in so many words.
+void tell_spared(std::int64_t spared) {
+  if (spared == 0) return;
+  fmt::print(stderr,
+             "settle: {} left out, because {} have been applied long ago (beyond_dedup_horizon): to run "
+             "{} all the same, name the ids or --reason beyond_dedup_horizon\n",
+             spared == 1 ? "1 letter was" : grouped(spared) + " letters were",
+             spared == 1 ? "it may" : "they may", spared == 1 ? "it" : "them");
+}
+
+// How many letters a replay is about, and how many it spares.
+struct extent {
+  std::int64_t matching = 0;
+  std::int64_t spared = 0;
+};
+
+int tell_what_would_be(database& db, const dlq::search& found, const extent& of, bool as_json) {
   std::vector<std::int64_t> ids;
   {
     auto tx = db.read();
@@ -75,14 +91,17 @@ int tell_what_would_be(database& db, const dlq::search& found, std::int64_t matc
   if (as_json) {
     json::array first;
     for (const auto& one : letters) first.push_back(letter_summary_json(one));
-    fmt::print("{}\n", json::serialize(json::object{{"matching", matching}, {"first", first}}));
+    fmt::print("{}\n", json::serialize(json::object{
+                           {"matching", of.matching}, {"left_out", of.spared}, {"first", first}}));
     return exit_ok;
   }
-  fmt::print("would replay {}; nothing was sent\n", counted(matching, "letter"));
+  fmt::print("would replay {}; nothing was sent\n", counted(of.matching, "letter"));
+  std::fflush(stdout);
+  tell_spared(of.spared);
   if (letters.empty()) return exit_ok;
   letter_table lines;
   for (const auto& one : letters) lines.add(one);
-  const auto more = matching - static_cast<std::int64_t>(letters.size());
+  const auto more = of.matching - static_cast<std::int64_t>(letters.size());
   fmt::print("\n{}{}", lines.text(),
              more > 0 ? fmt::format("… and {} more\n", grouped(more)) : std::string());
   return exit_ok;
@@ -131,12 +150,13 @@ std::string advice(const replay_outcome& of, std::int64_t wait_seconds) {
   return {};
 }
 
-int tell_outcome(const replay_outcome& of, const replay_arguments& asked, bool as_json) {
+int tell_outcome(const replay_outcome& of, const replay_arguments& asked, std::int64_t spared, bool as_json) {
   const auto& n = of.counts;
   const auto what_to_do = advice(of, asked.wait_seconds);
   if (as_json) {
     json::object made{{"end", name_of(of.end)}, {"matching", n.matching},         {"sent", n.sent},
-                      {"ran", n.ran},           {"failed_again", n.failed_again}, {"waiting", n.waiting}};
+                      {"ran", n.ran},           {"failed_again", n.failed_again}, {"waiting", n.waiting},
+                      {"left_out", spared}};
     if (!what_to_do.empty()) made["advice"] = what_to_do;
     fmt::print("{}\n", json::serialize(made));
   } else if (n.matching == 0) {
@@ -153,6 +173,7 @@ int tell_outcome(const replay_outcome& of, const replay_arguments& asked, bool a
     std::fflush(stdout);
     if (!what_to_do.empty()) fmt::print(stderr, "settle: {}\n", what_to_do);
   }
+  if (!as_json) tell_spared(spared);
   return of.end == replay_end::done ? exit_ok : exit_found;
 }
 
@@ -178,22 +199,22 @@ int replay_letters(const context& shared, replay_arguments asked) {
   const auto now = db->env().now();
   const auto which = filter_of(asked, now);
   asked.how.wait_max = std::chrono::seconds(asked.wait_seconds);
-  const dlq::search found(
+  const auto found = dlq::search::to_replay(
       which, *which.status,
       *which.status == dead_letter_status::fresh ? timestamp::max() : now - asked.how.wait_max);
-  std::int64_t matching = 0;
+  extent all;
   {
     auto tx = db->read();
-    matching = found.measure(tx).count;
+    all = {found.measure(tx).count, found.count_spared(tx)};
   }
-  check_ids(which, matching);
-  if (asked.dry_run) return tell_what_would_be(*db, found, matching, shared.json);
+  check_ids(which, all.matching);
+  if (asked.dry_run) return tell_what_would_be(*db, found, all, shared.json);
   const bool watched = !shared.json && ::isatty(STDERR_FILENO) == 1;
   std::function<void(const replay_progress&)> progress;
   if (watched) progress = progress_line();
   const auto outcome = replay(*db, which, asked.how, signals.stop(), progress);
   if (watched) fmt::print(stderr, "\r\x1b[K");
-  return tell_outcome(outcome, asked, shared.json);
+  return tell_outcome(outcome, asked, all.spared, shared.json);
 }
 
 void add_pace(CLI::App& to, replay_arguments& into) {
@@ -233,7 +254,11 @@ void add_dlq_replay(CLI::App& to, context& shared) {
                         "Ends with 0 if everything was sent and few failed, with 1 if it stopped before.");
   const auto asked = std::make_shared<replay_arguments>();
   command->add_option("ID", asked->which.ids, "Letters to replay, by their numbers")->option_text(" ");
-  command->add_flag("--all", asked->all, "Every letter that is NEW")->option_text(" ");
+  command
+      ->add_flag("--all", asked->all,
+                 "Every letter that is NEW, but none that may have been applied long ago: those are\n"
+                 "replayed by their ids or with --reason beyond_dedup_horizon")
+      ->option_text(" ");
   command->add_flag("--dry-run", asked->dry_run, "Only say what would be replayed")->option_text(" ");
   add_letter_options(*command, asked->which,
                      "NEW, or REPLAYING: those that were sent at least --wait ago and that nobody has\n"

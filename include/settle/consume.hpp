@@ -189,6 +189,7 @@ class consumer final : public service {
   wakeup& arrivals() override;
   duration idle_wait() const override;
   void leave() noexcept override;
+  void abandon() noexcept override;
 
  private:
   template <class T>

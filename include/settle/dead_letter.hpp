@@ -122,11 +122,13 @@ struct replay_outcome {
   replay_progress counts;
 };
 
-// Replays the letters that are NEW and match; with status REPLAYING in the filter those that were asked for
-// at least wait_max ago and that nobody has run. Of one that is asked for twice only the last copy counts.
-// Those that come while it runs are left for the next time. `progress` is called after every look, also while
-// it waits for its rate. Errors: invalid_argument for another status, and for options out of their bounds;
-// those of the store. Letters that were sent stay REPLAYING then. `stop` ends it between two looks.
+// Replays the letters that are NEW and match, but of those that are beyond_dedup_horizon, which may have been
+// applied long ago, only what the filter names by its id or by that reason; with status REPLAYING in the
+// filter those that were asked for at least wait_max ago and that nobody has run. Of one that is asked for
+// twice only the last copy counts. Those that come while it runs are left for the next time. `progress` is
+// called after every look, also while it waits for its rate. Errors: invalid_argument for another status, and
+// for options out of their bounds; those of the store. Letters that were sent stay REPLAYING then. `stop`
+// ends it between two looks.
 replay_outcome replay(database& db, const dead_letter_filter& which, const replay_options& options = {},
                       std::stop_token stop = {},
                       const std::function<void(const replay_progress&)>& progress = {});

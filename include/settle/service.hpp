@@ -40,6 +40,10 @@ class service {
 
   // Called once after the last run_once() of a clean stop: give back leases and partitions.
   virtual void leave() noexcept {}
+
+  // Called instead of it if the last run_once() was cancelled: somebody wants to be gone. What must not look
+  // like a crash may be noted, briefly.
+  virtual void abandon() noexcept {}
 };
 
 // The loop itself, on the caller's thread: for programs that have nothing else to do.

@@ -42,7 +42,7 @@ void run(service& what, std::stop_token stop, std::stop_token cancel) {
     // Not to be woken by arrivals: after a failure the pause is the point.
     pause(quadratic_wait(failures, failure_wait, failure_wait_max), stop);
   }
-  if (!cancel.stop_requested()) what.leave();
+  cancel.stop_requested() ? what.abandon() : what.leave();
 }
 
 background::background(service& what)

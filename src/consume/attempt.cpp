@@ -20,7 +20,12 @@ bool is_stop(const error& e, const std::stop_token& asked) {
   return e.code() == errc::cancelled && asked.stop_requested();
 }
 
-bool is_storable(std::string_view text) { return is_utf8(text) && text.find('\0') == std::string_view::npos; }
+// Of ids and names: what the indexes of every database can hold, several of them together.
+constexpr std::size_t text_bytes_max = 1024;
+
+bool is_storable(std::string_view text) {
+  return text.size() <= text_bytes_max && is_utf8(text) && text.find('\0') == std::string_view::npos;
+}
 
 bool has_storable_names(const message& m) {
   return is_storable(m.id) && is_storable(m.key) && is_storable(m.type) && is_storable(m.topic);
@@ -28,7 +33,8 @@ bool has_storable_names(const message& m) {
 
 void make_storable(consume::work& one) {
   auto& m = one.content.content;
-  for (auto* text : {&m.id, &m.key, &m.type, &m.topic}) *text = storable_text(*text, 3 * text->size());
+  for (auto* text : {&m.id, &m.key, &m.type, &m.topic})
+    *text = storable_text(*text, std::min(3 * text->size(), text_bytes_max));
   one.unfit = true;
 }
 
@@ -95,10 +101,10 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     tx.rollback();
     return attempt(messages, cancel);
   }
+  if (judged->others_have_keys) return failure{std::nullopt, {}, true};
   auto& todo = *judged;
   std::optional<announcement> next;
   if (!parked && announce_with_batch_ && !split_) next = announce_due(tx);
-  if (retention_.due()) retention_.expire(tx, 2);  // batches: faster than they come in
   if (zoo::has(zoo::bug::check_then_insert) && !parked)
     for (std::size_t i = 0; i < todo.what.size(); ++i)
       if (todo.what[i] == verdict::run || todo.what[i] == verdict::duplicate)
@@ -113,15 +119,26 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     subscription_->acknowledge(tags);
   }
   given_up_.clear();
+  const auto of_the_batch = [&](const error& e) {
+    if (is_stop(e, watched.token())) throw e;
+    return failure{std::nullopt, describe(e, messages[0]->what())};
+  };
+  bool expires = false;
   try {  // what handlers have posted may fail only now
     write_down(tx, messages, todo);
+    expires = retention_.may_expire(tx);
+  } catch (const error& e) {
+    return of_the_batch(e);
+  }
+  // After the handlers, because others wait for what is removed. Two batches: faster than they come in.
+  if (expires) retention_.expire(tx, 2);
+  try {
     tx.post(queries::consume::keep_durable);
     tx.commit("consumer.commit");
   } catch (const error& e) {
     // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
     if (next && e.outcome_unknown()) will_not_run(*next);
-    if (is_stop(e, watched.token())) throw;
-    return failure{std::nullopt, describe(e, messages[0]->what())};
+    return of_the_batch(e);
   }
   if (!todo.fresh.empty()) retention_.note_committed();
   if (next) is_announced(std::move(*next));
@@ -141,8 +158,9 @@ std::optional<consumer::engine::failure> consumer::engine::find_unfit(batch mess
           i, describe(error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic), m)};
     if (!one.unfit && !has_storable_names(m)) make_storable(*messages[i]);
     if (one.unfit)
-      return failure{i,
-                     describe(error(errc::decode_failed, "its id, topic, type or key is not UTF-8 text"), m)};
+      return failure{i, describe(error(errc::decode_failed,
+                                       "its id, topic, type or key is not UTF-8 text of at most 1,024 bytes"),
+                                 m)};
   }
   return std::nullopt;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <thread>
 
 #include "base/text.hpp"
 #include "consume/engine.hpp"
@@ -12,6 +13,7 @@ constexpr std::size_t read_ahead = 8;          // batches per fetch
 constexpr std::int64_t sweep_batches = 16;     // of records per sweep, when there is no other work
 constexpr std::size_t acknowledge_after = 16;  // batches per acknowledgement, under load
 constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for slow handlers
+constexpr duration abandon_within = std::chrono::seconds(1);             // then a stop costs a little care
 
 void check_waits(const consumer_options& options) {
   if (options.retry_wait <= duration::zero() || options.retry_wait_max < options.retry_wait ||
@@ -141,7 +143,8 @@ consume::inbox::predicate consumer::engine::alone() const {
 }
 
 bool consumer::engine::run_arrived(const std::stop_token& cancel) {
-  const auto messages = outage_.lasts() ? inbox_.probe() : inbox_.next_batch(batch_limit(), alone());
+  const auto messages =
+      outage_.lasts() ? inbox_.probe(env().now()) : inbox_.next_batch(batch_limit(), alone(), env().now());
   if (messages.empty()) return false;
   done_.clear();
   split_ = false;
@@ -158,12 +161,13 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   return outage_.may_try(env().now());
 }
 
-// Several batches are read ahead: one look at each partition serves them all. During an outage a little is
-// needed to try whether it is over.
+// Several batches are read ahead: one look at each partition serves them all. During an outage something is
+// needed to try whether it is over, and not only what has failed for it: that may be alone with it.
 void consumer::engine::fetch() {
   const auto room = options_.in_flight_max - std::min(inbox_.size(), options_.in_flight_max);
-  const auto enough = outage_.lasts() ? 1 : options_.batch_max;
-  const auto wanted = inbox_.size() >= enough ? 0 : std::min(room, read_ahead * options_.batch_max);
+  const bool enough =
+      outage_.lasts() ? inbox_.has_untried(env().now()) : inbox_.ready(env().now()) >= options_.batch_max;
+  const auto wanted = enough ? 0 : std::min(room, read_ahead * options_.batch_max);
   auto arrived = subscription_->fetch(wanted);
   if (!arrived.revoked.empty()) fences_.release(db_, arrived.revoked);
   inbox_.revoke(arrived.revoked);
@@ -195,7 +199,7 @@ bool consumer::engine::sweep(const std::stop_token& cancel) {
   }
   retention_.set_settled(subscription_->settled());
   auto tx = db_.begin(cancel);
-  const auto gone = retention_.expire(tx, sweep_batches);
+  const auto gone = retention_.may_expire(tx) ? retention_.expire(tx, sweep_batches) : 0;
   tx.commit("consumer.sweep");
   return gone > 0;
 }
@@ -238,8 +242,36 @@ consumer_counts consumer::engine::counts() const {
   return counts_;
 }
 
+// Nothing is under way here any more, so whoever comes next need not take it for a crash.
+void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
+  will_not_run(announced_);
+  announced_ = {};
+  try {
+    if (fences_.empty() && unended_.empty()) return;
+    auto tx = db_.begin(cancel);
+    fences_.release_all(tx);
+    parking_.end(tx, unended_);
+    tx.commit("consumer.end_work");
+  } catch (const std::exception& e) {
+    env().log->write(log_level::warning, "end_of_work_not_noted",
+                     {{"consumer", options_.name}, {"error", e.what()}});
+  }
+  fences_.clear();
+  unended_.clear();
+}
+
+void consumer::engine::abandon() noexcept try {
+  std::stop_source enough;
+  const std::jthread timer([&](const std::stop_token& done) {
+    settle::pause(abandon_within, done);
+    enough.request_stop();
+  });
+  end_work(enough.get_token());
+} catch (const std::exception&) {  // no thread to be had
+}
+
 void consumer::engine::leave() noexcept {
-  fences_.release_all(db_);
+  end_work({});
   try {
     if (subscription_) acknowledge();
   } catch (const std::exception& e) {
@@ -274,5 +306,6 @@ const environment& consumer::env() const { return engine_->env(); }
 wakeup& consumer::arrivals() { return engine_->arrivals(); }
 duration consumer::idle_wait() const { return engine_->idle_wait(); }
 void consumer::leave() noexcept { engine_->leave(); }
+void consumer::abandon() noexcept { engine_->abandon(); }
 
 }  // namespace settle::inline v0

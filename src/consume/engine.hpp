@@ -34,6 +34,7 @@ class consumer::engine {
   void add(std::string_view topic, std::string_view type, consume::handler what);
   bool run_once(const std::stop_token& cancel);
   void leave() noexcept;
+  void abandon() noexcept;
 
   const environment& env() const { return db_.env(); }
   const std::string& name() const { return options_.name; }
@@ -50,6 +51,7 @@ class consumer::engine {
   struct failure {
     std::optional<std::size_t> at;  // which one; none if it is one of several
     failed_attempt how;
+    bool of_others = false;  // nothing has failed: another process has the keys of some, which were put off
   };
 
   // consumer.cpp: the rounds.
@@ -64,6 +66,7 @@ class consumer::engine {
   void acknowledge();
   bool sweep(const std::stop_token& cancel);
   void note_settled() noexcept;
+  void end_work(const std::stop_token& cancel) noexcept;
   std::size_t batch_limit() const;
 
   // failures.cpp: what follows from failures.
@@ -71,6 +74,7 @@ class consumer::engine {
   void apply_split(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
   std::vector<work*> not_behind(batch messages, batch part) const;
   bool is_done(const work& one) const;
+  void end_stopped_holders();
   void failed_alone(work& one, const failed_attempt& how);
   bool may_log(log_level level, std::string_view event);
   void pause(work& one, const failed_attempt& how);
@@ -140,6 +144,7 @@ class consumer::engine {
     std::vector<consume::recorded> fresh = {};        // whose claims were new
     value fresh_keys = {};                            // their list
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
+    bool others_have_keys = false;                    // of some: nothing of this is to be done
   };
   std::optional<plan> take_parked(transaction& tx, batch messages);
   std::optional<failure> run_handlers(transaction& tx, batch messages, plan& of,
@@ -165,6 +170,7 @@ class consumer::engine {
     const result& horizons;
     const std::vector<result>& parked_keys;
   };
+  bool put_off_held(batch messages, std::span<const result> parked_keys);
   void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
   void judge_charge(work& one) const;
   bool holds_its_key(const work& one, verdict as) const;
@@ -207,6 +213,8 @@ class consumer::engine {
   std::optional<timestamp> away_since_;  // the database or the broker, as the last rounds have found
   std::map<std::string, std::size_t>
       cautious_;  // partitions whose last owner died: messages to be careful with
+  // Keys that another process has, by topic and key: since when, as far as this one knows.
+  std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;
   std::map<std::string_view, log_limit> log_limits_;  // by event
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;

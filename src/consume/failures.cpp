@@ -40,7 +40,13 @@ void consumer::engine::apply(batch messages, const std::stop_token& cancel, int 
   if (messages.empty() || !outage_.may_try(env().now())) return;
   const auto why = attempt(messages, cancel);
   if (!why) return;
-  if (messages.size() == 1)
+  if (why->of_others) {
+    end_stopped_holders();
+    std::vector<work*> rest;
+    std::ranges::copy_if(messages, std::back_inserter(rest),
+                         [&](const work* one) { return one->not_before <= env().now(); });
+    apply(rest, cancel, left_out);
+  } else if (messages.size() == 1)
     failed_alone(*messages[0], why->how);
   else
     apply_split(messages, *why, cancel, left_out);
@@ -97,6 +103,16 @@ std::vector<consume::work*> consumer::engine::not_behind(batch messages, batch p
 // Of this run: what became of it has committed.
 bool consumer::engine::is_done(const work& one) const {
   return std::ranges::find(done_, &one) != done_.end();
+}
+
+// A handler of theirs would have been stopped by now.
+void consumer::engine::end_stopped_holders() {
+  const auto too_long = options_.handler_timeout + options_.takeover_wait;
+  for (auto& [key, since] : held_elsewhere_) {
+    if (env().now() - since < too_long) continue;
+    parking_.end_stopped_holder(db_, key.first, key.second);
+    since = env().now();
+  }
 }
 
 // A rule of the user's that throws has said nothing.

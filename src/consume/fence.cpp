@@ -57,10 +57,9 @@ bool fence_keeper::raise(owned_transaction& tx, const partition_fence& fence) co
   return !found.empty() && found[0][0].integer() != 0;
 }
 
-void fence_keeper::release_all(database& db) noexcept {
-  std::vector<std::uint32_t> all;
-  for (const auto& [partition, fence] : raised_) all.push_back(fence.number);
-  release(db, all);
+void fence_keeper::release_all(transaction& tx) const {
+  for (const auto& [partition, fence] : raised_)
+    tx.post(queries::consume::end_work, {consumer_, partition, fence.epoch});
 }
 
 void fence_keeper::release(database& db, std::span<const std::uint32_t> partitions) noexcept {

@@ -37,7 +37,10 @@ class fence_keeper {
 
   // No message of these is under way any more: the next owners need not be careful.
   void release(database& db, std::span<const std::uint32_t> partitions) noexcept;
-  void release_all(database& db) noexcept;
+  // The same of all, in a transaction of the caller's, who forgets them when it has ended.
+  void release_all(transaction& tx) const;
+  bool empty() const { return raised_.empty(); }
+  void clear() { raised_.clear(); }
 
   // The values of queries::consume::read_fences, which comes first in the batch's transaction, and the
   // judgement of its rows. Throws ownership_lost.

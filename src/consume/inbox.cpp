@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace settle::consume {
+namespace {
+
+constexpr duration put_off_max = std::chrono::minutes(1);
+
+}  // namespace
 
 bool same_key(const message& a, const message& b) {
   return !a.key.empty() && a.key == b.key && a.topic == b.topic;
@@ -22,28 +27,58 @@ void inbox::revoke(std::span<const std::uint32_t> partitions) {
   });
 }
 
-// A message with a charge does not run: the transaction only writes it down.
-std::vector<work*> inbox::next_batch(std::size_t most, const predicate& alone) {
-  std::vector<work*> batch;
+void inbox::put_off(std::span<work* const> messages, timestamp until) {
+  for (auto* one : messages) one->not_before = until;
+  put_off_until_ = std::max(put_off_until_, until);
+}
+
+// Nearly always all of them. A clock that was set back must not put them off for longer.
+void inbox::for_ready(timestamp now, const std::function<bool(work&)>& each) {
+  const bool some_wait = now < put_off_until_ && put_off_until_ - now <= put_off_max;
+  std::set<key_view> waiting;
   for (auto& one : messages_) {
-    if (batch.size() >= most) break;
-    const bool needs_all = !one.charge && alone(one.what());
-    if (needs_all && !batch.empty()) break;
-    batch.push_back(&one);
-    if (needs_all) break;
+    const auto& m = one.what();
+    if (some_wait && one.not_before > now) waiting.emplace(m.topic, m.key);
+    if (!waiting.empty() && waiting.contains({m.topic, m.key})) continue;
+    if (!each(one)) return;
   }
+}
+
+std::size_t inbox::ready(timestamp now) {
+  if (now >= put_off_until_) return messages_.size();
+  std::size_t count = 0;
+  for_ready(now, [&](work&) { return ++count > 0; });
+  return count;
+}
+
+// A message with a charge does not run: the transaction only writes it down.
+std::vector<work*> inbox::next_batch(std::size_t most, const predicate& alone, timestamp now) {
+  std::vector<work*> batch;
+  for_ready(now, [&](work& one) {
+    if (batch.size() >= most) return false;
+    const bool needs_all = !one.charge && alone(one.what());
+    if (needs_all && !batch.empty()) return false;
+    batch.push_back(&one);
+    return !needs_all;
+  });
   return batch;
 }
 
-std::vector<work*> inbox::probe() {
-  std::set<std::pair<std::string_view, std::string_view>> waiting;
-  for (auto& one : messages_) {
+work* inbox::untried(timestamp now) {
+  std::set<key_view> tried;
+  work* found = nullptr;
+  for_ready(now, [&](work& one) {
     const auto& m = one.what();
-    const bool first_of_key = m.key.empty() || waiting.emplace(m.topic, m.key).second;
-    if (one.outages == 0 && first_of_key) return {&one};
-  }
-  if (messages_.empty()) return {};
-  return {&messages_.front()};
+    const bool first_of_key = m.key.empty() || tried.emplace(m.topic, m.key).second;
+    if (one.outages == 0 && first_of_key) found = &one;
+    return found == nullptr;
+  });
+  return found;
+}
+
+std::vector<work*> inbox::probe(timestamp now) {
+  if (auto* const fresh = untried(now); fresh != nullptr) return {fresh};
+  return next_batch(1, [](const message&) { return true; }, now);
 }
 
 // Nearly always the oldest are done, in order; only what is left after them needs a search.

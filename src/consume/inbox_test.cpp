@@ -28,7 +28,7 @@ using names = std::vector<std::string>;
 
 TEST(inbox, an_empty_one_has_nothing_to_run) {
   inbox in;
-  EXPECT_TRUE(in.next_batch(10, together).empty());
+  EXPECT_TRUE(in.next_batch(10, together, {}).empty());
   EXPECT_EQ(in.size(), 0u);
 }
 
@@ -37,59 +37,59 @@ TEST(inbox, messages_run_in_the_order_of_arrival) {
   inbox in;
   in.add({make("1", "a"), make("2", "b")});
   in.add({make("3", "a")});
-  EXPECT_EQ(ids(in.next_batch(10, together)), (names{"1", "2", "3"}));
+  EXPECT_EQ(ids(in.next_batch(10, together, {})), (names{"1", "2", "3"}));
 }
 
 TEST(inbox, a_batch_holds_no_more_than_asked_for) {
   inbox in;
   in.add({make("1", "a"), make("2", "b"), make("3", "c")});
-  EXPECT_EQ(ids(in.next_batch(2, together)), (names{"1", "2"}));
-  EXPECT_TRUE(in.next_batch(0, together).empty());
+  EXPECT_EQ(ids(in.next_batch(2, together, {})), (names{"1", "2"}));
+  EXPECT_TRUE(in.next_batch(0, together, {}).empty());
 }
 
 TEST(inbox, asking_for_a_batch_takes_nothing_out) {
   inbox in;
   in.add({make("1", "a")});
-  in.next_batch(1, together);
-  EXPECT_EQ(ids(in.next_batch(1, together)), (names{"1"}));
+  in.next_batch(1, together, {});
+  EXPECT_EQ(ids(in.next_batch(1, together, {})), (names{"1"}));
 }
 
 TEST(inbox, what_is_finished_is_gone_and_the_rest_stays_valid) {
   inbox in;
   in.add({make("1", "a"), make("2", "b"), make("3", "c")});
-  const auto batch = in.next_batch(3, together);
+  const auto batch = in.next_batch(3, together, {});
   const std::vector<work*> done{batch[0], batch[2]};
   in.finished(done);
   EXPECT_EQ(in.size(), 1u);
   EXPECT_EQ(batch[1]->what().id, "2");
-  EXPECT_EQ(ids(in.next_batch(3, together)), (names{"2"}));
+  EXPECT_EQ(ids(in.next_batch(3, together, {})), (names{"2"}));
 }
 
 TEST(inbox, a_message_that_needs_a_transaction_of_its_own_gets_one) {
   inbox in;
   in.add({make("1", "a"), make("2", "b"), make("alone", "c"), make("4", "d")});
-  EXPECT_EQ(ids(in.next_batch(10, is_alone)), (names{"1", "2"}));
-  in.finished(in.next_batch(10, is_alone));
-  EXPECT_EQ(ids(in.next_batch(10, is_alone)), (names{"alone"}));
-  in.finished(in.next_batch(10, is_alone));
-  EXPECT_EQ(ids(in.next_batch(10, is_alone)), (names{"4"}));
+  EXPECT_EQ(ids(in.next_batch(10, is_alone, {})), (names{"1", "2"}));
+  in.finished(in.next_batch(10, is_alone, {}));
+  EXPECT_EQ(ids(in.next_batch(10, is_alone, {})), (names{"alone"}));
+  in.finished(in.next_batch(10, is_alone, {}));
+  EXPECT_EQ(ids(in.next_batch(10, is_alone, {})), (names{"4"}));
 }
 
 TEST(inbox, one_that_has_failed_only_has_to_be_written_down_and_needs_no_transaction_of_its_own) {
   inbox in;
   in.add({make("alone", "a"), make("2", "b")});
-  in.next_batch(1, is_alone)[0]->charge.emplace();
-  EXPECT_EQ(ids(in.next_batch(10, is_alone)), (names{"alone", "2"}));
+  in.next_batch(1, is_alone, {})[0]->charge.emplace();
+  EXPECT_EQ(ids(in.next_batch(10, is_alone, {})), (names{"alone", "2"}));
 }
 
 TEST(inbox, an_outage_is_tried_with_one_message_after_another) {
   inbox in;
-  EXPECT_TRUE(in.probe().empty());
+  EXPECT_TRUE(in.probe({}).empty());
   in.add({make("1", "a"), make("2", "a"), make("3", "b")});
-  in.probe()[0]->outages = 1;
-  EXPECT_EQ(ids(in.probe()), names{"3"}) << "2 waits for 1";
-  in.probe()[0]->outages = 1;
-  EXPECT_EQ(ids(in.probe()), names{"1"}) << "from the beginning";
+  in.probe({})[0]->outages = 1;
+  EXPECT_EQ(ids(in.probe({})), names{"3"}) << "2 waits for 1";
+  in.probe({})[0]->outages = 1;
+  EXPECT_EQ(ids(in.probe({})), names{"1"}) << "from the beginning";
 }
 
 // Proves C4
@@ -98,7 +98,7 @@ TEST(inbox, revoked_partitions_are_forgotten_and_others_kept) {
   in.add({make("1", "a", 1), make("2", "b", 2), make("3", "c", 3), make("4", "d", 1)});
   const std::vector<std::uint32_t> gone{1, 3};
   in.revoke(gone);
-  EXPECT_EQ(ids(in.next_batch(10, together)), (names{"2"}));
+  EXPECT_EQ(ids(in.next_batch(10, together, {})), (names{"2"}));
   in.revoke({});
   EXPECT_EQ(in.size(), 1u);
 }

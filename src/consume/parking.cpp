@@ -13,7 +13,8 @@ namespace settle::consume {
 namespace {
 
 constexpr std::int64_t first_keys = 128;  // that are read without asking which
-constexpr int batches_asked = 16;         // after one that found so many
+constexpr duration elsewhere_for = std::chrono::seconds(1);
+constexpr int batches_asked = 16;  // after one that found so many
 
 std::string_view single_of(const message& m, std::string_view dedup) {
   return m.key.empty() ? dedup : std::string_view();
@@ -71,6 +72,16 @@ std::vector<result> parking::look(transaction& tx, result first, std::span<work*
   return found;
 }
 
+void parking::end_stopped_holder(database& db, std::string_view topic, std::string_view key) const {
+  const auto ended = db.read().execute(queries::consume::end_stopped_holder, {consumer_, topic, key});
+  for (std::size_t i = 0; i < ended.size(); ++i)
+    db.env().log->write(log_level::warning, "stopped_holder_ended",
+                        {{"consumer", consumer_},
+                         {"topic", std::string(topic)},
+                         {"key", std::string(key)},
+                         {"backend", std::to_string(ended[i][0].integer())}});
+}
+
 void parking::add(transaction& tx, const entry& what) const {
   const auto& m = what.of.what();
   std::optional<timestamp> failed;
@@ -100,7 +111,9 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
   const auto& text = handled.empty() ? queries::consume::read_due : queries::consume::read_due_of_kinds;
   auto rows = look.execute(statement{text, std::move(values)});
   std::vector<work> found;
+  const bool pass_over = now < elsewhere_until_ && elsewhere_until_ - now <= elsewhere_for;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (pass_over && elsewhere_.contains({rows[i][1].text(), rows[i][2].text(), rows[i][3].text()})) continue;
     work one;
     one.parked = parked_place{rows[i][0].integer(),
                               rows[i][3].text(),
@@ -147,11 +160,19 @@ std::vector<bool> parking::lock(transaction& tx, std::span<work* const> messages
   return locked;
 }
 
-std::vector<work*> parking::start(transaction& tx, std::span<work* const> messages, timestamp now) const {
+std::vector<work*> parking::start(transaction& tx, std::span<work* const> messages, timestamp now) {
   const auto locked = lock(tx, messages);
   std::vector<work*> ours;
-  for (std::size_t i = 0; i < messages.size(); ++i)
-    if (locked[i]) ours.push_back(messages[i]);
+  if (now >= elsewhere_until_) elsewhere_.clear();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (locked[i]) {
+      ours.push_back(messages[i]);
+    } else {
+      const auto& m = messages[i]->what();
+      elsewhere_.insert({m.topic, m.key, messages[i]->parked->single});
+      elsewhere_until_ = now + elsewhere_for;
+    }
+  }
   tx.post(queries::consume::start_parked, {ids_of(ours)});
   for (const auto* one : ours)
     tx.post(queries::consume::set_parked_key,

@@ -6,6 +6,7 @@
 // and did not end took its process with it: it runs alone from then on, and after three times it is given up.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,18 +26,18 @@ constexpr std::int64_t crashes_max = 3;
 // Between the announcement and the transaction that runs them nobody holds the keys.
 constexpr duration announced_for = std::chrono::seconds(5);
 
-// Topic and key.
-using key_view = std::pair<std::string_view, std::string_view>;
-
 class parking {
  public:
   parking(std::string consumer, dialect speaks) : consumer_(std::move(consumer)), speaks_(speaks) {}
 
   // Of a batch's messages, the keys that something waits for, as topic and key; perhaps others as well. On
-  // PostgreSQL their rows are locked then. The first look is part of the batch's first exchange; what it
-  // found may need a second one.
+  // PostgreSQL their rows are locked then, unless the third column says that another process has them. The
+  // first look is part of the batch's first exchange; what it found may need a second one.
   statement first_look(std::span<work* const> messages) const;
   std::vector<result> look(transaction& tx, result first, std::span<work* const> messages);
+
+  // Ends the session of another process that has this key and does not go on.
+  void end_stopped_holder(database& db, std::string_view topic, std::string_view key) const;
 
   // Takes a message in. `log` is the partition it came from, `dedup` its deduplication key.
   struct entry {
@@ -53,7 +54,8 @@ class parking {
                 std::optional<timestamp> until) const;
 
   // Up to `most` messages that may be tried now, in order; those that have killed a process come alone.
-  // If `handled` is not empty, only keys whose first message is of one of these kinds.
+  // If `handled` is not empty, only keys whose first message is of one of these kinds. Keys that another
+  // process had at the last announcement are passed over for a while.
   std::vector<work> due(transaction& look, std::size_t most, timestamp now,
                         std::span<const subscribed> handled) const;
   // When the first and the last one may be tried that may not yet.
@@ -66,7 +68,7 @@ class parking {
 
   // Announces that these are about to run, and nobody else looks at them for a moment. Those that somebody
   // else works on are left out of the answer.
-  std::vector<work*> start(transaction& tx, std::span<work* const> messages, timestamp now) const;
+  std::vector<work*> start(transaction& tx, std::span<work* const> messages, timestamp now);
 
   // For each: whether its row was taken away, so that it may run in this transaction. False: somebody else
   // works on its key, or has run it.
@@ -92,6 +94,8 @@ class parking {
 
   std::string consumer_;
   dialect speaks_;
+  std::set<std::array<std::string, 3>> elsewhere_;  // topic, key and single
+  timestamp elsewhere_until_{};
   int many_ = 0;  // for so many batches more: too many keys wait to read them all
 };
 

@@ -18,6 +18,8 @@
 namespace settle::consume {
 namespace {
 
+constexpr duration elsewhere_wait = std::chrono::milliseconds(100);  // while another process expires
+
 // The relay says it where the sequence alone does not tell: numbers may be committed late, and what a broker
 // has refused comes later.
 std::optional<std::string> order_of(const message& m) {
@@ -183,6 +185,13 @@ void retention::note_settled(transaction& tx) const {
   std::vector<parameters> done;
   for (const auto& in : settled_) done.push_back({consumer_, in.log, in.position});
   tx.execute_many(queries::consume::note_settled, done);
+}
+
+bool retention::may_expire(transaction& tx) {
+  if (!due()) return false;
+  const bool alone = tx.execute(queries::consume::try_to_expire, {consumer_})[0][0].integer() != 0;
+  if (!alone) next_look_ = env_.now() + elsewhere_wait;
+  return alone;
 }
 
 std::int64_t retention::expire(transaction& tx, std::int64_t batches_max) {

@@ -61,7 +61,10 @@ class retention {
   bool due() const;
   // Whether a batch is old enough to go, in any transaction. If not, the next look is due later.
   bool has_old(transaction& tx);
-  // Forgets at most so many batches; how many records those were.
+  // Whether it is due and nobody else is at it, until this transaction ends. Another process is not waited
+  // for: it may have been stopped.
+  bool may_expire(transaction& tx);
+  // After that: forgets at most so many batches; how many records those were.
   std::int64_t expire(transaction& tx, std::int64_t batches_max);
 
  private:

@@ -197,11 +197,12 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
   auto tx = db_.begin(cancel);
   const auto ours = parking_.keep(tx, messages);  // we may have slept, and others taken them over
   std::vector<std::int64_t> not_run;
-  std::set<consume::key_view> failed;
+  std::set<consume::key_view> failed;  // or not ours any more: others say when their keys go on
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];
     if (!ours[i]) {
       unended_.push_back(one.parked->id);
+      failed.emplace(one.what().topic, one.what().key);
       continue;
     }
     if (one.parked->starts >= consume::crashes_max && !one.charge)

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "settle/broker.hpp"
@@ -35,12 +37,16 @@ struct work {
   std::optional<judgement> judged;       // what follows from the charge
   bool unfit = false;                    // its text had to be changed to be stored at all
   bool noted = false;                    // a replay: its letter knows that it begins here
+  timestamp not_before{};                // another process had its key when it was to run
   std::int64_t outages = 0;              // how often it has failed through no fault of its own
   std::int64_t successes_then = 0;       // what others had achieved when it last did
 
   const message& what() const { return content.content; }
   bool given_up() const { return judged && judged->give_up; }
 };
+
+// Topic and key.
+using key_view = std::pair<std::string_view, std::string_view>;
 
 // Whether the two must keep their order.
 bool same_key(const message& a, const message& b);

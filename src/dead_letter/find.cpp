@@ -30,8 +30,23 @@ void sort_and_cut(std::vector<std::int64_t>& ids, std::size_t at_most) {
 
 }  // namespace
 
-search::search(const dead_letter_filter& which, dead_letter_status status, timestamp asked_until)
-    : which_(which), status_(to_string(status)), asked_until_(asked_until) {}
+search::search(const dead_letter_filter& which, dead_letter_status status)
+    : which_(which), status_(to_string(status)) {}
+
+search search::to_replay(const dead_letter_filter& which, dead_letter_status status, timestamp asked_until) {
+  search made(which, status);
+  made.asked_until_ = asked_until;
+  made.spares_copies_ = status == dead_letter_status::fresh && !made.by_id() && !which.reason;
+  return made;
+}
+
+std::int64_t search::count_spared(transaction& tx) const {
+  if (!spares_copies_) return 0;
+  auto copies = *this;
+  copies.spares_copies_ = false;
+  copies.which_.reason = dead_letter_reason::beyond_dedup_horizon;
+  return copies.measure(tx).count;
+}
 
 void search::append_conditions(parameters& to) const {
   to.emplace_back(which_.consumer);
@@ -42,6 +57,7 @@ void search::append_conditions(parameters& to) const {
   to.emplace_back(which_.failed_from.value_or(timestamp::min()));
   to.emplace_back(which_.failed_until.value_or(timestamp::max()));
   to.emplace_back(asked_until_);
+  to.emplace_back(spares_copies_ ? to_string(dead_letter_reason::beyond_dedup_horizon) : std::string_view());
 }
 
 std::vector<std::int64_t> search::find(transaction& tx, const id_range& in, std::size_t at_most) const {

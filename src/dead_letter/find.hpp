@@ -19,9 +19,11 @@ struct id_range {
 // A filter that is looked for in one status.
 class search {
  public:
-  // `asked_until`: only those that were not asked for again after it.
-  search(const dead_letter_filter& which, dead_letter_status status,
-         timestamp asked_until = timestamp::max());
+  search(const dead_letter_filter& which, dead_letter_status status);
+
+  // For a replay: only those that were not asked for again after `asked_until`. Of those that are NEW none
+  // that may have been applied long ago, unless the filter names it by its id or by that reason.
+  static search to_replay(const dead_letter_filter& which, dead_letter_status status, timestamp asked_until);
 
   // Ids in order, at most so many.
   std::vector<std::int64_t> find(transaction& tx, const id_range& in, std::size_t at_most) const;
@@ -31,6 +33,8 @@ class search {
     std::int64_t highest = 0;
   };
   extent measure(transaction& tx) const;
+  // How many more would match, if none had to be spared.
+  std::int64_t count_spared(transaction& tx) const;
 
  private:
   bool by_id() const { return !which_.ids.empty() || !which_.event_id.empty(); }
@@ -40,7 +44,8 @@ class search {
 
   dead_letter_filter which_;
   std::string status_;
-  timestamp asked_until_;
+  timestamp asked_until_ = timestamp::max();
+  bool spares_copies_ = false;
 };
 
 // For statements that take a list as one parameter.

@@ -71,8 +71,8 @@ class replayer {
         progress_(progress),
         from_(which.status.value_or(dead_letter_status::fresh)),
         // Those that are REPLAYING may still be under way.
-        search_(which, from_,
-                from_ == dead_letter_status::fresh ? timestamp::max() : now() - options.wait_max),
+        search_(search::to_replay(
+            which, from_, from_ == dead_letter_status::fresh ? timestamp::max() : now() - options.wait_max)),
         limiter_(options.rate_max) {}
 
   replay_outcome run() {

@@ -69,9 +69,9 @@ once_outcome behind_holder(transaction& tx, const opened_key& key, bool shown) {
 
 // What is known already; nothing: this caller may run.
 std::optional<once_result> look(transaction& tx, const opened_key& key) {
-  const auto shown = key.fingerprint.empty() ? value() : value(keys::shown_number(key.fingerprint));
-  const auto found =
-      tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), shown});
+  statement open{queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), value()}};
+  if (!key.fingerprint.empty()) open.values.back() = keys::shown_number(key.fingerprint);
+  const auto found = tx.execute(open);
   if (const auto known = keys::read_stored(found)) return answered(*known, key);
   if (found[0][0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted)) {
     const auto& got = found[0][7];

@@ -324,7 +324,7 @@ TEST_P(dead_letter_replays, are_found_by_an_index) {
   const auto explain =
       (on_postgres() ? "explain " : "explain query plan ") + std::string(find.text(GetParam()));
   const auto max = timestamp::max();
-  const auto plan = tx.execute(explain, {"NEW", 0, max, "", "", "", "", "", 0, max, max, 10});
+  const auto plan = tx.execute(explain, {"NEW", 0, max, "", "", "", "", "", 0, max, max, "", 10});
   std::string text;
   for (std::size_t i = 0; i < plan.size(); ++i) text += plan[i][on_postgres() ? 0 : 3].text() + "\n";
   EXPECT_NE(text.find("dlq_events_status"), std::string::npos) << text;

@@ -148,8 +148,27 @@ TEST_P(dlq_cli, replays_what_it_was_told_to) {
   const auto rest = replay_with({"--all", "--json"}, runs());
   EXPECT_EQ(rest.code, 0);
   EXPECT_EQ(json::parse(rest.out), json::parse(R"({"end": "done", "matching": 3, "sent": 3, "ran": 3,
-                                                   "failed_again": 0, "waiting": 0})"));
+                                                   "failed_again": 0, "waiting": 0, "left_out": 0})"));
   EXPECT_EQ(listed({"--status", "REPLAYED"}).size(), 4u);
+}
+
+// Proves C10, D3
+TEST_P(dlq_cli, leaves_out_what_may_have_been_applied_unless_it_is_named) {
+  write_many(4);
+  {
+    auto tx = db->begin();
+    tx.execute("update " + std::string(on_postgres() ? "settle." : "settle_") +
+               "dlq_events set reason = 'beyond_dedup_horizon' where id in (1, 3)");
+    tx.commit();
+  }
+  const auto dry = settle({"replay", "--all", "--dry-run"});
+  EXPECT_TRUE(has(dry.out, "would replay 2 letters; nothing was sent")) << dry.out;
+  EXPECT_TRUE(has(dry.err, "2 letters were left out")) << dry.err;
+  EXPECT_TRUE(has(dry.err, "--reason beyond_dedup_horizon")) << dry.err;
+  const auto some = replay_with({"--consumer", "warehouse"}, runs());
+  EXPECT_EQ(some.out, "2 of 2 letters replayed\n") << some.err;
+  EXPECT_EQ(replay_with({"3"}, runs()).out, "1 of 1 letter replayed\n") << "by its number";
+  EXPECT_EQ(replay_with({"--reason", "beyond_dedup_horizon"}, runs()).out, "1 of 1 letter replayed\n");
 }
 
 // Proves D3

@@ -1,14 +1,28 @@
 -- Messages that wait after a failure, and the keys that they wait for. Whoever works on a key, or adds to it,
--- holds its row; who only retries passes over the rows that somebody holds.
+-- holds its row; everybody else passes over the rows that somebody holds.
 
--- $2 is a JSON array of [topic, key]. Nearly always nothing is parked, and then the list is not looked at.
+-- $2 is a JSON array of [topic, key]. Nearly always nothing is parked, and then the list is not looked at. The rows are
+-- locked; of one that somebody else has the third column is 1, or of one that has just gone.
 -- name: read_parked_keys
-select k.topic, k.message_key
+select k.topic, k.message_key,
+  ((select 1 from settle.parked_keys p
+    where p.consumer = $1 and p.topic = k.topic and p.message_key = k.message_key and p.single = ''
+    for update skip locked) is null)::integer
 from jsonb_array_elements($2::jsonb) e
 cross join lateral (
   select p.topic, p.message_key from settle.parked_keys p
-  where p.consumer = $1 and p.topic = e ->> 0 and p.message_key = e ->> 1 and p.single = '' for update) k
+  where p.consumer = $1 and p.topic = e ->> 0 and p.message_key = e ->> 1 and p.single = '' limit 1) k
 where exists (select from settle.parked_keys where consumer = $1)
+
+-- The session that has had a key for longer than a handler may take: it was stopped, or its handler hangs. As
+-- end_stopped_owner.
+-- name: end_stopped_holder
+with holder as materialized (
+  select l.pid from settle.parked_keys k
+  join pg_locks l on l.locktype = 'transactionid' and l.transactionid = k.xmax and l.granted
+                 and l.mode = 'ExclusiveLock' and l.pid <> pg_backend_pid()
+  where k.consumer = $1 and k.topic = $2 and k.message_key = $3 and k.single = '')
+select pid from holder where pg_terminate_backend(pid, 5000)
 
 -- name: park_message
 insert into settle.parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,
@@ -56,13 +70,15 @@ select min(next_at), max(next_at) from settle.parked_keys where consumer = $1
 -- name: pull_parked_keys
 update settle.parked_keys set next_at = $2 where consumer = $1 and next_at > $3
 
--- $2 is a JSON array of [topic, key, single].
+-- $2 is a JSON array of [topic, key, single]. One without a time waits for an operator: whoever had it in hand before
+-- somebody else gave its message up has it no longer.
 -- name: lock_parked_keys
 select k.topic, k.message_key, k.single
 from jsonb_array_elements($2::jsonb) e
 cross join lateral (
   select p.topic, p.message_key, p.single from settle.parked_keys p
   where p.consumer = $1 and p.topic = e ->> 0 and p.message_key = e ->> 1 and p.single = e ->> 2
+    and p.next_at is not null
   for update skip locked) k
 
 -- $1 is a JSON array of ids.

@@ -8,6 +8,10 @@ select $1::text
 -- name: note_batch
 insert into settle.processed_batches (consumer, processed_at, message_ids, logs) values ($1, $2, $3, $4)
 
+-- Whoever gets it may expire records; it goes with the transaction.
+-- name: try_to_expire
+select pg_try_advisory_xact_lock(hashtextextended('settle.dedup_horizons ' || $1, 0))::integer
+
 -- Not the highest ever: after a restore the broker may be further back.
 -- name: note_settled
 insert into settle.settled_logs (consumer, log, position) values ($1, $2, $3)

@@ -11,6 +11,10 @@ from json_each($3) e
 cross join settle_parked_keys k
   on k.consumer = $1 and k.topic = $2 and k.message_key = e.value and k.single = ''
 
+-- One writer, and nobody holds anything that others pass over.
+-- name: end_stopped_holder
+select 0 where $1 is null and $2 is null and $3 is null
+
 -- name: park_message
 insert into settle_parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,
   position, message_id, source, event_type, subject, content_type, event_time, extensions, payload)
@@ -59,13 +63,14 @@ select (select min(next_at) from settle_parked_keys where consumer = $1),
 -- name: pull_parked_keys
 update settle_parked_keys set next_at = $2 where consumer = $1 and next_at > $3
 
--- $2 is a JSON array of [topic, key, single].
+-- $2 is a JSON array of [topic, key, single]. One without a time waits for an operator: whoever had it in hand before
+-- somebody else gave its message up has it no longer.
 -- name: lock_parked_keys
 select k.topic, k.message_key, k.single
 from json_each($2) e
 cross join settle_parked_keys k
   on k.consumer = $1 and k.topic = json_extract(e.value, '$[0]') and k.message_key = json_extract(e.value, '$[1]')
-     and k.single = json_extract(e.value, '$[2]')
+     and k.single = json_extract(e.value, '$[2]') and k.next_at is not null
 
 -- $1 is a JSON array of ids.
 -- name: start_parked

@@ -13,6 +13,10 @@ select c.number,
                 c.number << 40) + 1, $2, '[]', '[]', $3, $4
 from (select 1) left join settle_consumers c on c.consumer = $1
 
+-- There is one writer, and who gets here is it.
+-- name: try_to_expire
+select 1 where $1 is not null
+
 -- Not the highest ever: after a restore the broker may be further back.
 -- name: note_settled
 insert into settle_settled_logs (consumer, log, position) values ($1, $2, $3)

@@ -1,13 +1,14 @@
 -- Which letters there are. Ids are found first, by (status, id), and the rest is read of those alone.
 
--- Of status $1, above $2 and up to $3. What is empty matches everything; $11: not asked for again after that.
+-- Of status $1, above $2 and up to $3. What is empty matches everything; $11: not asked for again after that;
+-- $12: a reason that does not.
 -- name: find_letters
 select id from settle.dlq_events
 where status = $1 and id > $2 and id <= $3
   and ($4::text = '' or consumer = $4) and ($5::text = '' or topic = $5) and ($6::text = '' or event_type = $6)
   and ($7::text = '' or message_key = $7) and ($8::text = '' or reason = $8)
-  and failed_at >= $9 and failed_at < $10 and coalesce(replayed_at, 0) <= $11
-order by id limit $12
+  and failed_at >= $9 and failed_at < $10 and coalesce(replayed_at, 0) <= $11 and reason <> $12
+order by id limit $13
 
 -- The same of the ids in the JSON array $1, with status $2.
 -- name: find_letters_among
@@ -15,7 +16,7 @@ select id from settle.dlq_events
 where id in (select jsonb_array_elements_text($1::jsonb)::bigint) and status = $2
   and ($3::text = '' or consumer = $3) and ($4::text = '' or topic = $4) and ($5::text = '' or event_type = $5)
   and ($6::text = '' or message_key = $6) and ($7::text = '' or reason = $7)
-  and failed_at >= $8 and failed_at < $9 and coalesce(replayed_at, 0) <= $10
+  and failed_at >= $8 and failed_at < $9 and coalesce(replayed_at, 0) <= $10 and reason <> $11
 order by id
 
 -- name: count_letters
@@ -23,7 +24,7 @@ select count(*), coalesce(max(id), 0) from settle.dlq_events
 where status = $1 and id > $2 and id <= $3
   and ($4::text = '' or consumer = $4) and ($5::text = '' or topic = $5) and ($6::text = '' or event_type = $6)
   and ($7::text = '' or message_key = $7) and ($8::text = '' or reason = $8)
-  and failed_at >= $9 and failed_at < $10 and coalesce(replayed_at, 0) <= $11
+  and failed_at >= $9 and failed_at < $10 and coalesce(replayed_at, 0) <= $11 and reason <> $12
 
 -- name: find_letters_of_message
 select id from settle.dlq_events where message_id = $1 order by id
