@@ -86,9 +86,15 @@ struct quantity::engine {
                  const std::string& reason) const;
   void tell_trouble(const environment& env, const quantities::returned& one) const;
 
-  std::size_t release(database& db, const statement& due, std::stop_token cancel) const;
-  std::size_t release_one_by_one(database& db, std::size_t at_most, std::stop_token cancel) const;
-  void postpone(database& db, const std::string& id, const error& why) const;
+  std::size_t release(owned_transaction in, const statement& due, std::chrono::milliseconds wait) const;
+  std::size_t release_one_by_one(database& db, std::size_t at_most, const std::stop_token& cancel) const;
+  void postpone(database& db, const std::string& id) const;
+  struct not_released {
+    std::string id;
+    error why;
+  };
+  void tell_not_released(const environment& env, std::span<const not_released> all) const;
+  void tell_held_up(const environment& env, std::span<const not_released> all) const;
 
   [[noreturn]] void refuse(const std::string& why) const;
   std::int64_t amount_in(const value& cell) const;
