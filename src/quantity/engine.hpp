@@ -40,9 +40,10 @@ struct quantity::engine {
   one_change change_one(transaction& tx, const value& item, std::int64_t change, bounds within,
                         const quantity_note& note) const;
 
-  // Runs `first`, if there is one, and then locks the items in their order, all in one round trip.
+  // Runs `first`, if there is any, and then locks the items in their order, all in one round trip. A
+  // reservation's own row is always locked before its items: its calls must not deadlock.
   std::vector<result> lock(transaction& tx, std::span<const quantities::demand> items,
-                           const statement* first = nullptr) const;
+                           std::span<const statement> first = {}) const;
   // What the locked rows say. Refuses two spellings of one key: each of them would be given the same amount.
   struct locked {
     std::vector<std::optional<std::int64_t>> there;
@@ -71,7 +72,7 @@ struct quantity::engine {
 
   reserve_result reserve(transaction& tx, const std::string& id, std::span<const quantity_line> lines,
                          duration for_long, const std::string& reason) const;
-  reserve_result repeated_reserve(transaction& tx, const std::string& id,
+  reserve_result repeated_reserve(transaction& tx, const std::string& id, const result& found,
                                   std::span<const quantities::demand> wanted) const;
   reservation_end confirm(transaction& tx, const std::string& id) const;
   reservation_end cancel(transaction& tx, const std::string& id, const std::string& reason) const;

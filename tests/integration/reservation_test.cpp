@@ -375,5 +375,30 @@ TEST_P(reserved_on_postgres, an_item_that_somebody_keeps_locked_holds_up_no_othe
   EXPECT_EQ(free(1), 10);
 }
 
+// A buyer of one of its items holds up both of them in the middle. Proves G5
+TEST_P(reserved_on_postgres, a_repeated_call_and_the_end_of_its_reservation_do_not_deadlock) {
+  reserve("cart", {{1, 2}, {2, 1}});
+  const auto await_waiting = [&](int sessions) {
+    while (number("select count(*) from pg_stat_activity where datname = current_database() and "
+                  "wait_event_type = 'Lock'") < sessions)
+      std::this_thread::yield();
+  };
+  auto buyer = db->begin();
+  EXPECT_TRUE(seats.take(buyer, 2, 1));
+  std::optional<reserve_outcome> again;
+  std::optional<status> ended;
+  {
+    const std::jthread repeating([&] { EXPECT_NO_THROW(again = reserve("cart", {{1, 2}, {2, 1}}).outcome); });
+    await_waiting(1);
+    const std::jthread ending([&] { EXPECT_NO_THROW(ended = cancel("cart").status); });
+    await_waiting(2);
+    buyer.commit();
+  }
+  EXPECT_EQ(again, reserve_outcome::reserved);
+  EXPECT_EQ(ended, status::cancelled);
+  EXPECT_EQ(free(1), 10);
+  EXPECT_EQ(free(2), 4);
+}
+
 }  // namespace
 }  // namespace settle
