@@ -36,7 +36,10 @@ void check(const worker_options& options) {
   for (const auto one : {options.retry_wait, options.retry_wait_max, options.park_wait, options.park_wait_max,
                          options.outage_wait, options.outage_wait_max, options.idle_poll})
     if (one <= duration::zero()) refuse("webhook::worker_options: waits and idle_poll must be positive");
-  if (options.keep < duration::zero()) refuse("webhook::worker_options.keep must not be negative");
+  if (options.keep != duration::zero() && options.keep < hooks::keep_min)
+    refuse(
+        "webhook::worker_options.keep must be zero (this worker removes nothing) or at least an hour, or new "
+        "events would be taken for copies");
 }
 
 }  // namespace
