@@ -115,6 +115,8 @@ enum class answer {
   not_yet,  // something has to come first: its writes are undone, and the event waits for its key
   ignore,   // of no interest: its writes are undone, and the event is over
 };
+// It writes in the transaction that it is given. Where that is Settle's own, it cannot begin another one on
+// the same database (transaction_control): that would commit what a rollback of this one does not take back.
 using handler = std::function<answer(const received&, transaction&)>;
 
 enum class outcome {

@@ -11,6 +11,7 @@
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
 #include "settle/webhook.hpp"
+#include "sql/handler_scope.hpp"
 #include "sql/undo_point.hpp"
 #include "webhook/applying.hpp"
 #include "webhook/reading.hpp"
@@ -88,7 +89,7 @@ class inbox::engine {
     if (!seen.event) return told(db.env(), std::move(seen.refused));
     return told(db.env(), in_own_transaction(seen, [&](const received& event) {
                   auto tx = db.begin();
-                  const auto done = apply_event(tx, event, with);
+                  const auto done = apply_alone(db, tx, event, with);
                   if (done != outcome::duplicate) tx.commit("webhook.apply");
                   return done;
                 }));
@@ -170,6 +171,12 @@ class inbox::engine {
                            .newest_only = source_.ignore_stale,
                            .waits_since = event.received_at};
     return hooks::apply_taken(tx, one, with, {});
+  }
+
+  // In a transaction of ours the handler may begin no other one.
+  outcome apply_alone(const database& db, transaction& tx, const received& event, const handler& with) const {
+    const sql::handler_scope no_other_transaction(db);
+    return apply_event(tx, event, with);
   }
 
   // Counted and, if somebody should know, logged. Never the body, and nothing of the signature.

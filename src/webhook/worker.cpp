@@ -12,6 +12,7 @@
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
+#include "sql/handler_scope.hpp"
 #include "webhook/applying.hpp"
 #include "webhook/charge.hpp"
 #include "webhook/source_state.hpp"
@@ -164,9 +165,14 @@ class worker::engine {
   outcome run(owned_transaction in, const hooks::taken& one, const hooks::source_state& source) {
     auto tx = std::move(in);
     const auto* with = source.handler_of(one.what);
-    const auto done = with != nullptr ? hooks::apply_taken(tx, one, *with, park_rule()) : ignore(tx, one);
+    const auto done = with != nullptr ? run_handler(tx, one, *with) : ignore(tx, one);
     tx.commit("webhook.work");
     return done;
+  }
+
+  outcome run_handler(transaction& tx, const hooks::taken& one, const handler& with) {
+    const sql::handler_scope no_other_transaction(db_);
+    return hooks::apply_taken(tx, one, with, park_rule());
   }
 
   // A stop is no crash.
