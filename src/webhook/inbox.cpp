@@ -6,6 +6,7 @@
 #include "base/log_limit.hpp"
 #include "base/text.hpp"
 #include "base/zoo.hpp"
+#include "queries/sql.hpp"
 #include "queries/webhook.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
@@ -90,7 +91,9 @@ class inbox::engine {
     return told(db.env(), in_own_transaction(seen, [&](const received& event) {
                   auto tx = db.begin();
                   const auto done = apply_alone(db, tx, event, with);
-                  if (done != outcome::duplicate) tx.commit("webhook.apply");
+                  if (done == outcome::duplicate) return done;
+                  tx.post(queries::sql::keep_durable);
+                  tx.commit("webhook.apply");
                   return done;
                 }));
   }

@@ -8,6 +8,7 @@
 #include "base/log_limit.hpp"
 #include "base/retry.hpp"
 #include "base/text.hpp"
+#include "queries/sql.hpp"
 #include "queries/webhook.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
@@ -166,6 +167,7 @@ class worker::engine {
     auto tx = std::move(in);
     const auto* with = source.handler_of(one.what);
     const auto done = with != nullptr ? run_handler(tx, one, *with) : ignore(tx, one);
+    tx.post(queries::sql::keep_durable);
     tx.commit("webhook.work");
     return done;
   }
