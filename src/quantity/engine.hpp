@@ -18,16 +18,6 @@ namespace settle::inline v0 {
 struct quantity::engine {
   explicit engine(quantity_options given);
 
-  // Whoever catches its error and commits has nothing half done. Costs no round trip. The row locks belong to
-  // it too: PostgreSQL is slower with rows that are locked outside of a savepoint and changed inside.
-  template <class Work>
-  static auto whole(transaction& tx, Work&& work) {
-    sql::undo_point before(tx);
-    auto done = work();
-    before.leave();
-    return done;
-  }
-
   // A change of one item, if what there is afterwards lies between the bounds.
   struct one_change {
     std::optional<std::int64_t> there;  // before; empty: no such item
@@ -52,7 +42,7 @@ struct quantity::engine {
   locked read_locked(std::span<const result> rows, std::span<const quantities::demand> items) const;
 
   // The changes, their log, and what else belongs to them, in one round trip. Whether all of it was changed
-  // is known afterwards only: the caller undoes the rest, see whole().
+  // is known afterwards only: the caller undoes the rest, see sql::whole().
   struct log_line {
     std::string item;
     std::int64_t change = 0;

@@ -223,7 +223,7 @@ basket_result quantity::take_all(transaction& tx, std::span<const quantity_line>
                                  const quantity_note& note) const {
   engine_->check_note(note);
   auto done = with_fault_points(tx.env(), "quantity.change", [&] {
-    return engine::whole(tx, [&] { return engine_->take_all(tx, lines, note); });
+    return sql::whole(tx, [&] { return engine_->take_all(tx, lines, note); });
   });
   engine_->count(tx.env(), "settle_quantity_takes_total", to_string(done.outcome));
   return done;

@@ -187,8 +187,7 @@ reserve_result quantity::reserve(transaction& tx, std::string_view id, std::span
   const quantity_note note{std::string(reason), checked_id(id)};
   engine_->check_note(note);
   auto done = with_fault_points(tx.env(), "quantity.reserve", [&] {
-    return engine::whole(tx,
-                         [&] { return engine_->reserve(tx, note.reference, lines, for_long, note.reason); });
+    return sql::whole(tx, [&] { return engine_->reserve(tx, note.reference, lines, for_long, note.reason); });
   });
   engine_->count(tx.env(), "settle_reservations_total", to_string(done.outcome));
   return done;
@@ -203,7 +202,7 @@ reservation_end quantity::cancel(transaction& tx, std::string_view id, std::stri
   const quantity_note note{std::string(reason), checked_id(id)};
   engine_->check_note(note);
   return with_fault_points(tx.env(), "quantity.cancel", [&] {
-    return engine::whole(tx, [&] { return engine_->cancel(tx, note.reference, note.reason); });
+    return sql::whole(tx, [&] { return engine_->cancel(tx, note.reference, note.reason); });
   });
 }
 
