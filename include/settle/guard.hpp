@@ -92,7 +92,8 @@ struct guard_options {
   // Where each move is published: type "<machine>.<to>", key the row's key, and a JSON object of machine, id,
   // from, to, actor, reason and at. Empty: nowhere.
   std::string topic = {};
-  // Makes the event instead, if it is to look otherwise.
+  // Makes the event instead, if it is to look otherwise. If it throws, or its event is refused, the row has
+  // not moved, also if you catch that and commit.
   std::function<event(const guard_step&)> make_event = {};
 };
 

@@ -81,8 +81,8 @@ struct lock_options {
   // Renewed three times per ttl by the loop around the lock's service (settle::background), until it is
   // released.
   bool renew = false;
-  // Called once if the lock is found lost: by that loop, by renew() or by release(), on their thread. Stop
-  // working then; correctness does not depend on it.
+  // Called once if the lock is found lost: by that loop, by renew() or by release(), on their thread, or
+  // while a renewal of the loop hangs on another one. Stop working then; correctness does not depend on it.
   std::function<void(const std::string& name, lock_loss why)> on_lost = {};
 };
 

@@ -182,9 +182,9 @@ class quantity {
 
   // Gives back what nobody has confirmed in time, in one transaction: at most so many reservations, oldest
   // first. Returns how many. Those that somebody else is ending are left to him. One that cannot be given
-  // back (a constraint of yours refuses it) is logged, kept, and tried again a minute later; where an item is
-  // gone, or the maximum would be exceeded, its line of the log says so with a change of zero. Safe from any
-  // number of nodes.
+  // back (a constraint of yours refuses it, or a transaction keeps an item of it locked) is logged, kept, and
+  // tried again a minute later, and the others get a transaction each; where an item is gone, or the maximum
+  // would be exceeded, its line of the log says so with a change of zero. Safe from any number of nodes.
   std::size_t release_expired(database& db, std::size_t at_most = 100, std::stop_token cancel = {}) const;
 
   // Forgets reservations that ended before this, at most so many. From then on their ids are new. Returns how

@@ -115,6 +115,8 @@ enum class answer {
   not_yet,  // something has to come first: its writes are undone, and the event waits for its key
   ignore,   // of no interest: its writes are undone, and the event is over
 };
+// It writes in the transaction that it is given. Where that is Settle's own, it cannot begin another one on
+// the same database (transaction_control): that would commit what a rollback of this one does not take back.
 using handler = std::function<answer(const received&, transaction&)>;
 
 enum class outcome {
@@ -189,7 +191,9 @@ struct worker_options {
   duration park_max_age = std::chrono::hours(72);
   // How long events that are over stay in the journal, and with them the knowledge that they are. One that is
   // sent again after that is told by its provider's time, if it has one, and not run (`too_late`). FAILED
-  // ones, and those that wait, stay. Zero: this worker removes nothing; somebody else calls expire().
+  // ones, and those that wait, stay. At least an hour, and better as long as your provider goes on trying: an
+  // event of which it first tells you later than that is taken for a copy. Zero: this worker removes nothing;
+  // somebody else calls expire().
   duration keep = std::chrono::days(30);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);
@@ -248,7 +252,7 @@ std::optional<journal_entry> find(database& db, std::string_view source, std::st
 bool retry(database& db, std::string_view source, std::string_view event_id);
 
 // What workers do now and then, for services that have none: removes at most so many events that have been
-// over for `keep`. How many it has removed.
+// over for `keep`, at least an hour. How many it has removed.
 std::int64_t expire(database& db, duration keep = std::chrono::days(30), std::int64_t events_max = 1000);
 
 }  // namespace settle::inline v0::webhook

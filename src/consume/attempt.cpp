@@ -9,6 +9,7 @@
 #include "consume/charge.hpp"
 #include "consume/engine.hpp"
 #include "queries/consume.hpp"
+#include "queries/sql.hpp"
 #include "settle/metrics.hpp"
 #include "sql/handler_scope.hpp"
 
@@ -133,7 +134,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   // After the handlers, because others wait for what is removed. Two batches: faster than they come in.
   if (expires) retention_.expire(tx, 2);
   try {
-    tx.post(queries::consume::keep_durable);
+    tx.post(queries::sql::keep_durable);
     tx.commit("consumer.commit");
   } catch (const error& e) {
     // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.

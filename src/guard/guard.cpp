@@ -15,6 +15,7 @@
 #include "settle/metrics.hpp"
 #include "settle/publish.hpp"
 #include "sql/own_table.hpp"
+#include "sql/undo_point.hpp"
 
 namespace settle::inline v0 {
 namespace {
@@ -198,8 +199,13 @@ move_result guard::parts::carry_out(transaction& tx, const value& key, guard_ste
   if (outcome != move_outcome::moved) return {outcome, state.value_or("")};
   wanted.entity = row[0].text();
   wanted.from = *state;
-  if (row[2].integer() == 0) complete(tx, key, by, wanted, asked);
+  std::optional<sql::undo_point> before;
+  if (row[2].integer() == 0) {
+    before.emplace(tx);
+    complete(tx, key, by, wanted, asked);
+  }
   if (publishes()) publish_step(tx, wanted);
+  if (before) before->leave();
   return {outcome, wanted.to, wanted.from, wanted.event};
 }
 
@@ -214,8 +220,11 @@ move_result guard::move(transaction& tx, const value& key, std::string_view to,
                     .reason = options.reason,
                     .at = tx.env().now()};
   if (parts_->publishes()) wanted.event = tx.env().ids->next_as<event_id>();
-  auto done = with_fault_points(tx.env(), "guard.move",
-                                [&] { return parts_->carry_out(tx, key, std::move(wanted), options); });
+  const auto carry_out = [&] { return parts_->carry_out(tx, key, wanted, options); };
+  // Code of the caller's, or an event of it that is refused, may fail when the row has moved already.
+  auto done = with_fault_points(tx.env(), "guard.move", [&] {
+    return parts_->options.make_event ? sql::whole(tx, carry_out) : carry_out();
+  });
   tx.env().counters->add("settle_guard_moves_total",
                          {{"machine", parts_->options.machine}, {"outcome", to_string(done.outcome)}});
   return done;

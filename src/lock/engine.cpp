@@ -1,7 +1,9 @@
 #include "lock/engine.hpp"
 
 #include <algorithm>
+#include <thread>
 
+#include "base/pause.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 
@@ -117,9 +119,9 @@ void lock_service::engine::watch(const std::shared_ptr<state>& one) {
 }
 
 // Those that are held; the others are forgotten.
-std::vector<std::shared_ptr<held_lock::state>> lock_service::engine::watched() const {
+lock_service::engine::held_ones lock_service::engine::watched() const {
   const std::scoped_lock lock(mutex_);
-  std::vector<std::shared_ptr<state>> all;
+  held_ones all;
   std::erase_if(watched_, [&](const std::weak_ptr<state>& known) {
     const auto one = known.lock();
     if (!one) return true;
@@ -131,7 +133,7 @@ std::vector<std::shared_ptr<held_lock::state>> lock_service::engine::watched() c
 }
 
 // In one transaction, sorted: two processes must not wait for each other.
-void lock_service::engine::renew_all(std::vector<std::shared_ptr<state>> due) {
+void lock_service::engine::renew_all(held_ones due) {
   if (due.empty()) return;
   std::ranges::sort(due, {}, [](const auto& one) -> const std::string& { return one->what.name; });
   std::vector<locking::holding> all;
@@ -148,24 +150,45 @@ void lock_service::engine::renew_all(std::vector<std::shared_ptr<state>> due) {
   }
 }
 
-void lock_service::engine::run_once() {
-  const auto note_expired = [](const std::vector<std::shared_ptr<state>>& all, timestamp at) {
+void lock_service::engine::note_expired(const held_ones& all, timestamp at) {
+  for (const auto& one : all) {
+    std::unique_lock lock(one->mutex);
+    const bool expired = one->times.expires_at <= at;
+    lock.unlock();
+    if (expired) one->note_loss(lock_loss::expired);
+  }
+}
+
+// A renewal that hangs does not keep those from their word that expire meanwhile. Those that have expired
+// before it are not among them: it may still find them their owners'.
+void lock_service::engine::tell_in_time(const held_ones& all, const std::stop_token& renewed) const {
+  while (!renewed.stop_requested()) {
+    const auto now = store->env().now();
+    note_expired(all, now);
+    auto wait = look_max;
     for (const auto& one : all) {
-      std::unique_lock lock(one->mutex);
-      const bool expired = one->times.expires_at <= at;
-      lock.unlock();
-      if (expired) one->note_loss(lock_loss::expired);
+      const std::scoped_lock lock(one->mutex);
+      if (one->now == phase::held)
+        wait = std::min(wait, std::chrono::duration_cast<duration>(one->times.expires_at - now));
     }
-  };
+    pause(std::max<duration>(wait, std::chrono::milliseconds(1)), renewed);
+  }
+}
+
+void lock_service::engine::run_once() {
   const auto all = watched();
   const auto now = store->env().now();
-  std::vector<std::shared_ptr<state>> due;
+  held_ones due, in_time;
   for (const auto& one : all) {
     const std::scoped_lock lock(one->mutex);
     one->times = locking::seen_at(now, one->times, one->what.ttl);
     if (one->wants_renewal && one->times.renew_at <= now) due.push_back(one);
+    if (one->times.expires_at > now) in_time.push_back(one);
   }
   try {
+    std::jthread telling;
+    if (!due.empty() && !in_time.empty())
+      telling = std::jthread([&](const std::stop_token& renewed) { tell_in_time(in_time, renewed); });
     renew_all(std::move(due));
   } catch (...) {
     note_expired(all, store->env().now());

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <vector>
 
 #include "lock/bell.hpp"
@@ -52,9 +53,13 @@ struct lock_service::engine : std::enable_shared_from_this<lock_service::engine>
   locking::bell arrivals;  // rings when a lock is added that the loop has to look after
 
  private:
-  std::vector<std::shared_ptr<state>> watched() const;
+  using held_ones = std::vector<std::shared_ptr<state>>;
+
+  held_ones watched() const;
   void watch(const std::shared_ptr<state>& one);
-  void renew_all(std::vector<std::shared_ptr<state>> due);
+  void renew_all(held_ones due);
+  static void note_expired(const held_ones& all, timestamp at);
+  void tell_in_time(const held_ones& all, const std::stop_token& renewed) const;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::weak_ptr<state>> watched_;

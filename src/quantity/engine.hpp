@@ -18,16 +18,6 @@ namespace settle::inline v0 {
 struct quantity::engine {
   explicit engine(quantity_options given);
 
-  // Whoever catches its error and commits has nothing half done. Costs no round trip. The row locks belong to
-  // it too: PostgreSQL is slower with rows that are locked outside of a savepoint and changed inside.
-  template <class Work>
-  static auto whole(transaction& tx, Work&& work) {
-    sql::undo_point before(tx);
-    auto done = work();
-    before.leave();
-    return done;
-  }
-
   // A change of one item, if what there is afterwards lies between the bounds.
   struct one_change {
     std::optional<std::int64_t> there;  // before; empty: no such item
@@ -40,9 +30,10 @@ struct quantity::engine {
   one_change change_one(transaction& tx, const value& item, std::int64_t change, bounds within,
                         const quantity_note& note) const;
 
-  // Runs `first`, if there is one, and then locks the items in their order, all in one round trip.
+  // Runs `first`, if there is any, and then locks the items in their order, all in one round trip. A
+  // reservation's own row is always locked before its items: its calls must not deadlock.
   std::vector<result> lock(transaction& tx, std::span<const quantities::demand> items,
-                           const statement* first = nullptr) const;
+                           std::span<const statement> first = {}) const;
   // What the locked rows say. Refuses two spellings of one key: each of them would be given the same amount.
   struct locked {
     std::vector<std::optional<std::int64_t>> there;
@@ -51,7 +42,7 @@ struct quantity::engine {
   locked read_locked(std::span<const result> rows, std::span<const quantities::demand> items) const;
 
   // The changes, their log, and what else belongs to them, in one round trip. Whether all of it was changed
-  // is known afterwards only: the caller undoes the rest, see whole().
+  // is known afterwards only: the caller undoes the rest, see sql::whole().
   struct log_line {
     std::string item;
     std::int64_t change = 0;
@@ -71,7 +62,7 @@ struct quantity::engine {
 
   reserve_result reserve(transaction& tx, const std::string& id, std::span<const quantity_line> lines,
                          duration for_long, const std::string& reason) const;
-  reserve_result repeated_reserve(transaction& tx, const std::string& id,
+  reserve_result repeated_reserve(transaction& tx, const std::string& id, const result& found,
                                   std::span<const quantities::demand> wanted) const;
   reservation_end confirm(transaction& tx, const std::string& id) const;
   reservation_end cancel(transaction& tx, const std::string& id, const std::string& reason) const;
@@ -86,9 +77,15 @@ struct quantity::engine {
                  const std::string& reason) const;
   void tell_trouble(const environment& env, const quantities::returned& one) const;
 
-  std::size_t release(database& db, const statement& due, std::stop_token cancel) const;
-  std::size_t release_one_by_one(database& db, std::size_t at_most, std::stop_token cancel) const;
-  void postpone(database& db, const std::string& id, const error& why) const;
+  std::size_t release(owned_transaction in, const statement& due, std::chrono::milliseconds wait) const;
+  std::size_t release_one_by_one(database& db, std::size_t at_most, const std::stop_token& cancel) const;
+  void postpone(database& db, const std::string& id) const;
+  struct not_released {
+    std::string id;
+    error why;
+  };
+  void tell_not_released(const environment& env, std::span<const not_released> all) const;
+  void tell_held_up(const environment& env, std::span<const not_released> all) const;
 
   [[noreturn]] void refuse(const std::string& why) const;
   std::int64_t amount_in(const value& cell) const;

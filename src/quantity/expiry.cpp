@@ -11,6 +11,10 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr duration postponed_for = std::chrono::minutes(1);
+// So long a transaction waits for an item that somebody else has locked: buyers of its other items wait too.
+constexpr std::chrono::milliseconds lock_wait{100};
+// Likewise once one was waited for in vain: there may be many reservations of that item.
+constexpr std::chrono::milliseconds lock_wait_again{10};
 constexpr std::size_t batch_max = 1000;
 const std::string expired_reason = "expired";
 
@@ -29,14 +33,18 @@ std::int64_t checked_batch(std::size_t at_most) {
 // What the database says of one row of the user's, and may not say of the others. Of a trigger's refusal
 // PostgreSQL says no more than that a statement failed.
 bool may_be_of_one(const error& e) {
+  if (e.outcome_unknown()) return false;
   return e.code() == errc::constraint_violated || e.code() == errc::invalid_argument ||
-         e.code() == errc::statement_failed;
+         e.code() == errc::statement_failed || e.code() == errc::store_busy;
 }
 
 }  // namespace
 
-std::size_t quantity::engine::release(database& db, const statement& due, std::stop_token cancel) const {
-  auto tx = db.begin(std::move(cancel));
+// `in` is over when it returns or throws.
+std::size_t quantity::engine::release(owned_transaction in, const statement& due,
+                                      std::chrono::milliseconds wait) const {
+  auto tx = std::move(in);
+  tx.post(queries::quantity::wait_at_most, {static_cast<std::int64_t>(wait.count())});
   const auto ids = ids_in(tx.execute(due));
   if (ids.empty()) return 0;
   std::vector<parameters> by_id;
@@ -48,22 +56,37 @@ std::size_t quantity::engine::release(database& db, const statement& due, std::s
   for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i], lines_of(lines[i])});
   with_fault_points(tx.env(), "quantity.release", [&] { give_back(tx, all, "EXPIRED", expired_reason); });
   tx.commit("quantity.release.commit");
-  db.env().counters->add("settle_reservations_expired_total", {{"resource", options.resource}},
+  tx.env().counters->add("settle_reservations_expired_total", {{"resource", options.resource}},
                          static_cast<std::int64_t>(ids.size()));
   return ids.size();
 }
 
 // One that fails must not keep the others from their turn.
-void quantity::engine::postpone(database& db, const std::string& id, const error& why) const {
-  db.env().log->write(log_level::error, "reservation_not_released",
-                      {{"resource", options.resource}, {"reservation", id}, {"error", why.what()}});
+void quantity::engine::postpone(database& db, const std::string& id) const {
   auto tx = db.begin();
   tx.post(queries::quantity::postpone_release, {options.resource, id, db.env().now() + postponed_for});
   tx.commit("quantity.postpone");
 }
 
+void quantity::engine::tell_not_released(const environment& env, std::span<const not_released> all) const {
+  env.log->write(log_level::error, "reservation_not_released",
+                 {{"resource", options.resource},
+                  {"reservation", all[0].id},
+                  {"reservations", std::to_string(all.size())},
+                  {"error", all[0].why.what()}});
+}
+
+void quantity::engine::tell_held_up(const environment& env, std::span<const not_released> all) const {
+  if (all.empty()) return;
+  env.log->write(log_level::warning, "reservation_held_up",
+                 {{"resource", options.resource},
+                  {"reservation", all[0].id},
+                  {"reservations", std::to_string(all.size())},
+                  {"error", all[0].why.what()}});
+}
+
 std::size_t quantity::engine::release_one_by_one(database& db, std::size_t at_most,
-                                                 std::stop_token cancel) const {
+                                                 const std::stop_token& cancel) const {
   const auto now = db.env().now();
   std::vector<std::string> ids;
   {
@@ -72,25 +95,39 @@ std::size_t quantity::engine::release_one_by_one(database& db, std::size_t at_mo
         tx.execute(queries::quantity::lock_due, {options.resource, now, static_cast<std::int64_t>(at_most)}));
   }
   std::size_t released = 0;
+  std::vector<not_released> failed, held_up;
   for (const auto& id : ids) {
+    auto tx = db.begin(cancel);
     try {
-      released += release(db, {queries::quantity::lock_due_one, {options.resource, id, now}}, cancel);
+      released += release(std::move(tx), {queries::quantity::lock_due_one, {options.resource, id, now}},
+                          held_up.empty() ? lock_wait : lock_wait_again);
     } catch (const error& e) {
-      if (e.retryable() || e.outcome_unknown() || e.code() == errc::cancelled) throw;
-      postpone(db, id, e);
+      const bool busy = e.code() == errc::store_busy && !e.outcome_unknown();
+      if (!busy && (e.retryable() || e.outcome_unknown() || e.code() == errc::cancelled)) throw;
+      postpone(db, id);
+      (busy ? held_up : failed).push_back({id, e});
     }
   }
+  tell_held_up(db.env(), held_up);
+  // What not one of them gets past is no matter of theirs.
+  const auto alike = [&](const not_released& one) { return one.why.code() == failed[0].why.code(); };
+  if (released == 0 && held_up.empty() && !failed.empty() && std::ranges::all_of(failed, alike))
+    tell_not_released(db.env(), failed);
+  else
+    for (const auto& one : failed) tell_not_released(db.env(), {&one, 1});
   return released;
 }
 
 std::size_t quantity::release_expired(database& db, std::size_t at_most, std::stop_token cancel) const {
   const auto batch = checked_batch(at_most);
-  const statement due{queries::quantity::lock_due, {engine_->options.resource, db.env().now(), batch}};
+  auto tx = db.begin(cancel);  // if that fails, no row is to blame
   try {
-    return engine_->release(db, due, cancel);
+    return engine_->release(std::move(tx),
+                            {queries::quantity::lock_due, {engine_->options.resource, db.env().now(), batch}},
+                            lock_wait);
   } catch (const error& e) {
     if (!may_be_of_one(e)) throw;
-    return engine_->release_one_by_one(db, at_most, std::move(cancel));
+    return engine_->release_one_by_one(db, at_most, cancel);
   }
 }
 

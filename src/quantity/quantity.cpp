@@ -120,11 +120,11 @@ quantity::engine::one_change quantity::engine::change_one(transaction& tx, const
 }
 
 std::vector<result> quantity::engine::lock(transaction& tx, std::span<const quantities::demand> items,
-                                           const statement* first) const {
+                                           std::span<const statement> first) const {
   std::vector<parameters> keys;
   for (const auto& one : items) keys.push_back({one.key});
   std::vector<repeated> all;
-  if (first != nullptr) all.push_back({first->text, {&first->values, 1}});
+  for (const auto& one : first) all.push_back({one.text, {&one.values, 1}});
   for (const auto& key : keys) all.push_back({lock_item.get(), {&key, 1}});  // each has an answer of its own
   auto answers = tx.execute_all(all);
   SETTLE_CHECK(answers.size() == all.size(), "an answer to every statement");
@@ -223,7 +223,7 @@ basket_result quantity::take_all(transaction& tx, std::span<const quantity_line>
                                  const quantity_note& note) const {
   engine_->check_note(note);
   auto done = with_fault_points(tx.env(), "quantity.change", [&] {
-    return engine::whole(tx, [&] { return engine_->take_all(tx, lines, note); });
+    return sql::whole(tx, [&] { return engine_->take_all(tx, lines, note); });
   });
   engine_->count(tx.env(), "settle_quantity_takes_total", to_string(done.outcome));
   return done;

@@ -59,9 +59,8 @@ std::vector<quantities::demand> quantity::engine::lines_of(const result& rows) c
   return lines;
 }
 
-reserve_result quantity::engine::repeated_reserve(transaction& tx, const std::string& id,
+reserve_result quantity::engine::repeated_reserve(transaction& tx, const std::string& id, const result& found,
                                                   std::span<const quantities::demand> wanted) const {
-  const auto found = tx.execute(queries::quantity::lock_reservation, {options.resource, id});
   if (found.empty())
     throw error(errc::store_busy, fmt::format("quantity '{}': the reservation {} was just being forgotten",
                                               options.resource, id));
@@ -82,11 +81,13 @@ reserve_result quantity::engine::reserve(transaction& tx, const std::string& id,
   const auto wanted = quantities::demands_of(lines);
   const auto now = tx.env().now();
   const auto until = now + for_long;
-  const statement insert{queries::quantity::insert_reservation, {options.resource, id, now, until}};
-  const auto answers = lock(tx, wanted, &insert);
+  const std::array<statement, 2> own_row{
+      {{queries::quantity::insert_reservation, {options.resource, id, now, until}},
+       {queries::quantity::lock_reservation, {options.resource, id}}}};
+  const auto answers = lock(tx, wanted, own_row);
   const bool inserted = answers[0].affected() == 1;
-  const auto found = read_locked(std::span(answers).subspan(1), wanted);
-  if (!inserted) return repeated_reserve(tx, id, as_stored(wanted, found.names));
+  const auto found = read_locked(std::span(answers).subspan(own_row.size()), wanted);
+  if (!inserted) return repeated_reserve(tx, id, answers[1], as_stored(wanted, found.names));
 
   const auto judged = quantities::judge_basket(wanted, found.there, options.minimum);
   reserve_result done{.expires_at = until};
@@ -186,8 +187,7 @@ reserve_result quantity::reserve(transaction& tx, std::string_view id, std::span
   const quantity_note note{std::string(reason), checked_id(id)};
   engine_->check_note(note);
   auto done = with_fault_points(tx.env(), "quantity.reserve", [&] {
-    return engine::whole(tx,
-                         [&] { return engine_->reserve(tx, note.reference, lines, for_long, note.reason); });
+    return sql::whole(tx, [&] { return engine_->reserve(tx, note.reference, lines, for_long, note.reason); });
   });
   engine_->count(tx.env(), "settle_reservations_total", to_string(done.outcome));
   return done;
@@ -202,7 +202,7 @@ reservation_end quantity::cancel(transaction& tx, std::string_view id, std::stri
   const quantity_note note{std::string(reason), checked_id(id)};
   engine_->check_note(note);
   return with_fault_points(tx.env(), "quantity.cancel", [&] {
-    return engine::whole(tx, [&] { return engine_->cancel(tx, note.reference, note.reason); });
+    return sql::whole(tx, [&] { return engine_->cancel(tx, note.reference, note.reason); });
   });
 }
 

@@ -152,7 +152,7 @@ owned_transaction database::begin(std::stop_token cancel) {
     throw error(errc::transaction_control,
                 "a handler wants to begin a transaction on " + name() +
                     ", where it has one: what it committed there would stay when its message is tried again; "
-                    "use the one that it was given, or declare that it has effects outside");
+                    "use the one that it was given, or, in a consumer, declare that it has effects outside");
   auto session = acquire(cancel);
   try {
     session->begin_write(std::move(cancel));

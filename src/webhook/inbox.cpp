@@ -6,11 +6,13 @@
 #include "base/log_limit.hpp"
 #include "base/text.hpp"
 #include "base/zoo.hpp"
+#include "queries/sql.hpp"
 #include "queries/webhook.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
 #include "settle/webhook.hpp"
+#include "sql/handler_scope.hpp"
 #include "sql/undo_point.hpp"
 #include "webhook/applying.hpp"
 #include "webhook/reading.hpp"
@@ -88,8 +90,10 @@ class inbox::engine {
     if (!seen.event) return told(db.env(), std::move(seen.refused));
     return told(db.env(), in_own_transaction(seen, [&](const received& event) {
                   auto tx = db.begin();
-                  const auto done = apply_event(tx, event, with);
-                  if (done != outcome::duplicate) tx.commit("webhook.apply");
+                  const auto done = apply_alone(db, tx, event, with);
+                  if (done == outcome::duplicate) return done;
+                  tx.post(queries::sql::keep_durable);
+                  tx.commit("webhook.apply");
                   return done;
                 }));
   }
@@ -170,6 +174,12 @@ class inbox::engine {
                            .newest_only = source_.ignore_stale,
                            .waits_since = event.received_at};
     return hooks::apply_taken(tx, one, with, {});
+  }
+
+  // In a transaction of ours the handler may begin no other one.
+  outcome apply_alone(const database& db, transaction& tx, const received& event, const handler& with) const {
+    const sql::handler_scope no_other_transaction(db);
+    return apply_event(tx, event, with);
   }
 
   // Counted and, if somebody should know, logged. Never the body, and nothing of the signature.

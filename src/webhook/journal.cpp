@@ -6,6 +6,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "queries/webhook.hpp"
+#include "settle/error.hpp"
 
 namespace settle::hooks {
 namespace {
@@ -123,6 +124,9 @@ bool retry(database& db, std::string_view source, std::string_view event_id) {
 }
 
 std::int64_t expire(database& db, duration keep, std::int64_t events_max) {
+  if (keep < hooks::keep_min)
+    throw error(errc::invalid_argument,
+                "webhook::expire: keep must be at least an hour, or new events would be taken for copies");
   const auto before = db.env().now() - keep;
   const auto until = raise_horizons(db, before, events_max);
   auto tx = db.begin();

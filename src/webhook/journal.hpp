@@ -13,6 +13,9 @@ using namespace settle::webhook;
 
 // By so much the provider's clock may be ahead of ours.
 constexpr duration horizon_margin = std::chrono::minutes(10);
+// With less than the margin everything new would be before the horizon, and with little more what its
+// provider sends a second time after a short outage.
+constexpr duration keep_min = std::chrono::hours(1);
 
 // An event of the journal that a transaction has taken.
 struct taken {

@@ -8,10 +8,12 @@
 #include "base/log_limit.hpp"
 #include "base/retry.hpp"
 #include "base/text.hpp"
+#include "queries/sql.hpp"
 #include "queries/webhook.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
+#include "sql/handler_scope.hpp"
 #include "webhook/applying.hpp"
 #include "webhook/charge.hpp"
 #include "webhook/source_state.hpp"
@@ -36,7 +38,10 @@ void check(const worker_options& options) {
   for (const auto one : {options.retry_wait, options.retry_wait_max, options.park_wait, options.park_wait_max,
                          options.outage_wait, options.outage_wait_max, options.idle_poll})
     if (one <= duration::zero()) refuse("webhook::worker_options: waits and idle_poll must be positive");
-  if (options.keep < duration::zero()) refuse("webhook::worker_options.keep must not be negative");
+  if (options.keep != duration::zero() && options.keep < hooks::keep_min)
+    refuse(
+        "webhook::worker_options.keep must be zero (this worker removes nothing) or at least an hour, or new "
+        "events would be taken for copies");
 }
 
 }  // namespace
@@ -161,9 +166,15 @@ class worker::engine {
   outcome run(owned_transaction in, const hooks::taken& one, const hooks::source_state& source) {
     auto tx = std::move(in);
     const auto* with = source.handler_of(one.what);
-    const auto done = with != nullptr ? hooks::apply_taken(tx, one, *with, park_rule()) : ignore(tx, one);
+    const auto done = with != nullptr ? run_handler(tx, one, *with) : ignore(tx, one);
+    tx.post(queries::sql::keep_durable);
     tx.commit("webhook.work");
     return done;
+  }
+
+  outcome run_handler(transaction& tx, const hooks::taken& one, const handler& with) {
+    const sql::handler_scope no_other_transaction(db_);
+    return hooks::apply_taken(tx, one, with, park_rule());
   }
 
   // A stop is no crash.

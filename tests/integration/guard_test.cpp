@@ -164,6 +164,41 @@ TEST_P(guarded, the_event_can_be_made_by_the_caller) {
 }
 
 // Proves G1
+TEST_P(guarded, a_move_without_its_event_has_not_moved) {
+  const std::function<event(const guard_step&)> bad[] = {
+      [](const guard_step&) -> event { throw std::runtime_error("no event"); },
+      [](const guard_step& made) { return event{.topic = "", .type = "paid", .key = made.entity}; }};
+  for (const auto& make : bad) {
+    auto options = order_options();
+    options.make_event = make;
+    const guard failing(options);
+    auto tx = db->begin();
+    tx.execute("update orders set paid_by = 'before' where id = 3");
+    EXPECT_ANY_THROW(failing.move(tx, 1, "PAID", {.actor = "payments"}));
+    EXPECT_EQ(failing.move(tx, 3, "PAID", {.actor = "payments"}).outcome, move_outcome::conflict)
+        << "the transaction is as good as before";
+    tx.commit();
+    EXPECT_EQ(state(1), "NEW");
+    EXPECT_TRUE(history().empty());
+    EXPECT_EQ(number("select count(*) from orders where paid_by = 'before'"), 1);
+  }
+}
+
+// On PostgreSQL the whole transaction is lost then. Proves G1
+TEST_P(guarded, a_move_that_its_history_refuses_has_not_moved) {
+  run(on_postgres()
+          ? "create function closed() returns trigger language plpgsql as $$ begin raise exception 'closed'; "
+            "end $$; create trigger closed before insert on settle.guard_history for each row execute "
+            "function closed()"
+          : "create trigger closed before insert on settle_guard_history begin select raise(abort, "
+            "'closed'); end");
+  auto tx = db->begin();
+  EXPECT_ANY_THROW(orders.move(tx, 1, "PAID", {.actor = "payments"}));
+  EXPECT_EQ(code_of([&] { tx.commit(); }).has_value(), on_postgres());
+  EXPECT_EQ(state(1), "NEW");
+}
+
+// Proves G1
 TEST_P(guarded, other_columns_are_set_with_the_state_or_not_at_all) {
   const move_options with{.actor = "payments",
                           .set = {{"paid_by", "x'; drop table orders; --"}, {"paid_cents", 4200}}};

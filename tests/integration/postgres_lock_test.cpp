@@ -1,6 +1,7 @@
 // Locks on PostgreSQL, where transactions of several owners can be open at the same time.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "settle/error.hpp"
@@ -148,6 +149,28 @@ TEST_F(postgres_lock, a_lost_answer_is_resolved_by_asking_again) {
   line.arm(tcp_proxy::to_client, tcp_proxy::cut, 0);
   EXPECT_EQ(mine->release(), release_outcome::released);
   EXPECT_TRUE(line.struck());
+}
+
+// Proves G2
+TEST_F(postgres_lock, its_owner_learns_in_time_that_it_has_expired_while_the_renewal_hangs) {
+  tcp_proxy line("127.0.0.1", std::stoi(word_of(postgres_conninfo(), "port")));
+  quiet_log log;
+  const auto db =
+      postgres::open(with(world->own.conninfo(), "host=127.0.0.1 port=" + std::to_string(line.port())),
+                     {.env = {.log = &log}, .statement_timeout = 8s});
+  locks through(*db);
+  std::promise<lock_loss> lost;
+  auto mine = through.try_acquire(
+      "job",
+      {.ttl = 1s, .renew = true, .on_lost = [&](const std::string&, lock_loss why) { lost.set_value(why); }});
+  ASSERT_TRUE(mine);
+  line.arm(tcp_proxy::to_client, tcp_proxy::stall, 0);
+  const auto started = steady::now();
+  const background loop(through);
+  auto told = lost.get_future();
+  EXPECT_EQ(told.get(), lock_loss::expired);
+  EXPECT_LT(steady::now() - started, 4s) << "waited for the renewal";
+  line.disarm();
 }
 
 }  // namespace

@@ -240,6 +240,24 @@ TEST_P(reserved, one_that_a_trigger_keeps_from_returning_does_not_hold_up_the_ot
 }
 
 // Proves G5
+TEST_P(reserved, what_keeps_all_of_them_from_returning_is_logged_once) {
+  for (int i = 1; i <= 3; ++i) reserve("cart-" + std::to_string(i), {{1, 1}}, 1min);
+  run(on_postgres()
+          ? "create function closed() returns trigger language plpgsql as $$ begin raise exception 'closed'; "
+            "end $$; create trigger closed before update on seats for each row execute function closed()"
+          : "create trigger closed before update on seats begin select raise(abort, 'closed'); end");
+  time.advance(5min);
+  EXPECT_EQ(seats.release_expired(*db), 0u);
+  EXPECT_EQ(log.count("reservation_not_released"), 1u);
+  EXPECT_EQ(log.count("reservation_not_released resource=seats reservation=cart-1 reservations=3"), 1u);
+  EXPECT_EQ(seats.release_expired(*db), 0u) << "not again at once";
+  EXPECT_EQ(log.count("reservation_not_released"), 1u);
+  run(on_postgres() ? "drop trigger closed on seats" : "drop trigger closed");
+  time.advance(1min);
+  EXPECT_EQ(seats.release_expired(*db), 3u);
+}
+
+// Proves G5
 TEST_P(reserved, a_change_that_a_trigger_suppresses_leaves_no_half_of_a_reservation) {
   reserve("kept", {{1, 2}, {2, 2}});
   const auto before = logged();
@@ -332,6 +350,55 @@ TEST_P(reserved, what_should_not_have_been_asked_is_refused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(databases, reserved, test::both_databases, test::database_name);
+
+// Where rows are locked, not files.
+struct reserved_on_postgres : reserved {};
+INSTANTIATE_TEST_SUITE_P(databases, reserved_on_postgres, ::testing::Values(dialect::postgres),
+                         test::database_name);
+
+// Proves G5
+TEST_P(reserved_on_postgres, an_item_that_somebody_keeps_locked_holds_up_no_other) {
+  for (int i = 1; i <= 3; ++i) reserve("stuck-" + std::to_string(i), {{1, 2}}, 1min);
+  reserve("good", {{2, 2}}, 2min);
+  time.advance(5min);
+  auto idle = db->begin();
+  idle.execute("select 1 from seats where id = 1 for update");
+  EXPECT_EQ(seats.release_expired(*db), 1u);
+  EXPECT_EQ(free(2), 5);
+  EXPECT_EQ(stored("stuck-1"), "HELD");
+  EXPECT_EQ(log.count("reservation_held_up resource=seats reservation=stuck-1 reservations=3"), 1u);
+  EXPECT_EQ(log.count("reservation_not_released"), 0u);
+  EXPECT_EQ(seats.release_expired(*db), 0u) << "not again at once";
+  idle.rollback();
+  time.advance(1min);
+  EXPECT_EQ(seats.release_expired(*db), 3u);
+  EXPECT_EQ(free(1), 10);
+}
+
+// A buyer of one of its items holds up both of them in the middle. Proves G5
+TEST_P(reserved_on_postgres, a_repeated_call_and_the_end_of_its_reservation_do_not_deadlock) {
+  reserve("cart", {{1, 2}, {2, 1}});
+  const auto await_waiting = [&](int sessions) {
+    while (number("select count(*) from pg_stat_activity where datname = current_database() and "
+                  "wait_event_type = 'Lock'") < sessions)
+      std::this_thread::yield();
+  };
+  auto buyer = db->begin();
+  EXPECT_TRUE(seats.take(buyer, 2, 1));
+  std::optional<reserve_outcome> again;
+  std::optional<status> ended;
+  {
+    const std::jthread repeating([&] { EXPECT_NO_THROW(again = reserve("cart", {{1, 2}, {2, 1}}).outcome); });
+    await_waiting(1);
+    const std::jthread ending([&] { EXPECT_NO_THROW(ended = cancel("cart").status); });
+    await_waiting(2);
+    buyer.commit();
+  }
+  EXPECT_EQ(again, reserve_outcome::reserved);
+  EXPECT_EQ(ended, status::cancelled);
+  EXPECT_EQ(free(1), 10);
+  EXPECT_EQ(free(2), 4);
+}
 
 }  // namespace
 }  // namespace settle

@@ -360,6 +360,23 @@ TEST_P(webhook_worker, refuses_options_and_handlers_that_cannot_work) {
   EXPECT_EQ(test::code_of([&] { one.on("payments", "", {}); }), errc::invalid_argument);
 }
 
+// Proves A3: what was just sent is not taken for a copy of what was forgotten
+TEST_P(webhook_worker, refuses_to_keep_events_for_so_short_that_new_ones_would_be_too_late) {
+  for (const duration keep : {duration(1s), duration(10min), duration(59min)}) {
+    EXPECT_EQ(test::code_of([&] { webhook::worker(*db, {.keep = keep}); }), errc::invalid_argument);
+    EXPECT_EQ(test::code_of([&] { webhook::expire(*db, keep); }), errc::invalid_argument);
+  }
+  for (const duration keep : {duration(0s), duration(-2h)})
+    EXPECT_EQ(test::code_of([&] { webhook::expire(*db, keep); }), errc::invalid_argument);
+  const auto seconds = [&] {
+    return std::chrono::floor<std::chrono::seconds>(time.now()).time_since_epoch().count();
+  };
+  apply(payment("old", "t", "k", seconds()));
+  time.advance(1h + 1s);
+  EXPECT_EQ(webhook::expire(*db, 1h), 1);
+  EXPECT_EQ(apply(payment("new", "t", "k", seconds())).what, outcome::applied);
+}
+
 INSTANTIATE_TEST_SUITE_P(databases, webhook_worker, ::testing::Values(dialect::sqlite, dialect::postgres),
                          test::dialect_name);
 

@@ -24,6 +24,10 @@ delete from settle.reservations where resource = $1 and id = $2
 -- name: drop_lines
 delete from settle.reservation_lines where resource = $1 and reservation = $2
 
+-- For a row that somebody else has locked, in milliseconds; until the end of the transaction.
+-- name: wait_at_most
+select set_config('lock_timeout', $1::bigint::text, true)
+
 -- name: lock_due
 select id from settle.reservations where resource = $1 and status = 'HELD' and release_at <= $2
 order by release_at limit $3 for no key update skip locked

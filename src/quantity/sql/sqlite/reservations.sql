@@ -24,6 +24,10 @@ delete from settle_reservations where resource = $1 and id = $2
 -- name: drop_lines
 delete from settle_reservation_lines where resource = $1 and reservation = $2
 
+-- Whoever gets here waits for no row.
+-- name: wait_at_most
+select 1 where $1 is not null
+
 -- name: lock_due
 select id from settle_reservations where resource = $1 and status = 'HELD' and release_at <= $2
 order by release_at limit $3

@@ -1,0 +1,5 @@
+-- A handler that has lowered synchronous_commit, by whatever means, must not make the commit of its claim less durable
+-- than its server is set to: whoever sent the message is told next that it is done. Sent with the commit. Not only for
+-- this transaction: others will have the session.
+-- name: keep_durable
+set synchronous_commit to default
