@@ -119,4 +119,14 @@ void check_alone(const outcome& of, const pipeline& done, std::string_view datab
   if (of.how != ending::complete || first_failure(done) != nullptr) throw_uncommitted(of, done, database);
 }
 
+void check_replicated(const outcome& of, const pipeline& done, std::string_view database) {
+  if (of.cause == ending::complete) return;
+  const bool stopped = of.cause == ending::stopped;
+  throw error::with_unknown_outcome(
+      stopped ? errc::cancelled : errc::store_unavailable,
+      fmt::format("{} on {} {}, and has committed all the same, perhaps without its synchronous standby",
+                  last_text(done), database,
+                  stopped ? "was to be stopped" : "took longer than statement_timeout and was cancelled"));
+}
+
 }  // namespace settle::inline v0::postgres
