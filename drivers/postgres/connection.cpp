@@ -354,6 +354,7 @@ void postgres_connection::finish_commit() {
   const auto of = round_trip(conn_.get(), *pipeline_, commit_limit());
   settle_exchange(of);
   check_commit(of, *pipeline_, to_.name);
+  if (!reading_) check_replicated(of, *pipeline_, to_.name);
 }
 
 // A statement that is the whole transaction needs neither BEGIN nor COMMIT, and may be stopped like every
@@ -374,6 +375,7 @@ result postgres_connection::execute_last(const query& text, std::span<const valu
     check_alone(of, *pipeline_, to_.name);
   else
     check_commit(of, *pipeline_, to_.name);
+  if (!reading_) check_replicated(of, *pipeline_, to_.name);
   auto found = keep_result(pipeline_->take_answer(place));
   wake_and_end();
   return found;

@@ -41,8 +41,18 @@ error no_answer(const outcome& of, const pipeline& done, std::string_view databa
 
 constexpr std::string_view query_cancelled = "57014";
 
+// Some poolers take their leave with an ERROR; its class and the end of the line give them away.
+server_failure failure_of(const outcome& of, const pipeline::step& step) {
+  auto said = read_failure(step.answer.get());
+  if (said.sqlstate.starts_with("08") && of.how != ending::complete) {
+    said.session_ended = true;
+    said.code = errc::store_unavailable;
+  }
+  return said;
+}
+
 error as_error(const outcome& of, const pipeline::step& step, std::string_view database) {
-  const auto failure = read_failure(step.answer.get());
+  const auto failure = failure_of(of, step);
   if (failure.sqlstate == query_cancelled && of.cause == ending::stopped)
     return {errc::cancelled, fmt::format("stopped during {}", describe(step))};
   if (failure.sqlstate == query_cancelled && of.cause == ending::timed_out)
@@ -82,13 +92,15 @@ void check_statements(const outcome& of, const pipeline& done, std::string_view 
                                            std::string_view database) {
   const auto* failure = first_failure(done);
   if (failure == nullptr) throw unknown(no_answer(of, done, database));
-  const auto said = read_failure(failure->answer.get());
+  const auto said = failure_of(of, *failure);
   const auto known = as_error(of, *failure, database);
+  // Who ends the session may be a pooler that has lost the server, and with it the answers: its farewell is
+  // the answer to the first step that has none, even if the last one was carried out.
+  const bool goes_on = !said.sqlstate.empty() && !said.session_ended;
   // A step before the last failed, and the server said so: it never got there.
-  const bool before = failure != &done.steps().back() && !said.sqlstate.empty();
-  // The last one itself failed, and the session goes on: it is rolled back.
-  const bool refused = !said.sqlstate.empty() && !said.session_ended && !said.sqlstate.starts_with("08") &&
-                       said.sqlstate != "40003";
+  const bool before = goes_on && failure != &done.steps().back();
+  // The last one itself failed: it is rolled back.
+  const bool refused = goes_on && !said.sqlstate.starts_with("08") && said.sqlstate != "40003";
   if (before || refused) throw known;
   throw unknown(known);
 }
@@ -105,6 +117,16 @@ void check_commit(const outcome& of, const pipeline& done, std::string_view data
 void check_alone(const outcome& of, const pipeline& done, std::string_view database) {
   // The server commits when it has read the end of the exchange, after its answer to the statement.
   if (of.how != ending::complete || first_failure(done) != nullptr) throw_uncommitted(of, done, database);
+}
+
+void check_replicated(const outcome& of, const pipeline& done, std::string_view database) {
+  if (of.cause == ending::complete) return;
+  const bool stopped = of.cause == ending::stopped;
+  throw error::with_unknown_outcome(
+      stopped ? errc::cancelled : errc::store_unavailable,
+      fmt::format("{} on {} {}, and has committed all the same, perhaps without its synchronous standby",
+                  last_text(done), database,
+                  stopped ? "was to be stopped" : "took longer than statement_timeout and was cancelled"));
 }
 
 }  // namespace settle::inline v0::postgres

@@ -31,4 +31,9 @@ void check_commit(const outcome& of, const pipeline& done, std::string_view data
 // The same for an exchange of one statement without BEGIN and COMMIT, a transaction of its own.
 void check_alone(const outcome& of, const pipeline& done, std::string_view database);
 
+// After either of them, where something was written. A COMMIT that is cancelled while it waits for a
+// synchronous standby succeeds, with a warning: it would be lost with this server. So one that was asked to
+// cancel has an outcome_unknown().
+void check_replicated(const outcome& of, const pipeline& done, std::string_view database);
+
 }  // namespace settle::inline v0::postgres

@@ -59,6 +59,8 @@ class joined_connection final : public connection {
   }
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) override {
     check_open(text.postgres);
+    // Before the first is sent: the mode cannot be left while answers are due.
+    for (const auto& row : rows) checked_.assign(row);
     const borrowed_pipeline mode(conn_);
     pipeline line(conn_, wait_);
     for (const auto& row : rows) line.run(text.postgres, row);
@@ -106,6 +108,7 @@ class joined_connection final : public connection {
   PGconn* conn_;
   std::string name_;
   poller wait_;
+  parameter_buffer checked_;
 };
 
 }  // namespace

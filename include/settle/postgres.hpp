@@ -17,7 +17,9 @@
 //
 // Guarantees: commit() returns after the server has said COMMIT, with the durability that its
 // synchronous_commit gives. If the connection is lost while it waits for that word, the error says
-// outcome_unknown(). Threads: as database.hpp says. Errors never contain the password.
+// outcome_unknown(); so it does if statement_timeout or a stop has cancelled the wait, because the server may
+// then have said COMMIT without its synchronous standby. Threads: as database.hpp says. Errors never contain
+// the password.
 #pragma once
 
 #include <cstdint>

@@ -121,6 +121,7 @@ void count(const environment& env, const request_identity& who, once_outcome of)
 std::optional<once_result> commit_record(database& db, owned_transaction& tx, const statement& record,
                                          const opened_key& key) {
   try {
+    tx.post(queries::once::keep_durable);
     tx.commit_with(record, "once.commit");
   } catch (const error& e) {
     if (e.outcome_unknown())  // if nothing is found, it certainly did not commit

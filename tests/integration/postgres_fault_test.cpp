@@ -142,6 +142,50 @@ TEST_F(postgres_line, that_is_cut_at_any_byte_of_a_last_statement_loses_and_inve
   }
 }
 
+// What a pooler says when it has lost its server: without the fields that only a server fills in.
+std::string farewell(const std::string& severity, const std::string& sqlstate) {
+  const std::string nul(1, '\0');
+  const auto body = "S" + severity + nul + "C" + sqlstate + nul + "Mserver conn crashed?" + nul + nul;
+  return "E" + std::string(3, '\0') + static_cast<char>(body.size() + 4) + body;
+}
+
+// A pooler answers the first step that it has no answer for, whatever became of the last one. Proves O1
+TEST_F(postgres_line, that_a_pooler_ends_after_the_commit_leaves_it_in_doubt) {
+  auto db = open_through_the_line();
+  const std::pair<const char*, const char*> all_words[] = {
+      {"FATAL", "08P01"}, {"FATAL", "57P01"}, {"ERROR", "08P01"}};
+  for (const auto& [severity, sqlstate] : all_words)
+    for (const auto how : {way::posted, way::last, way::alone}) {
+      const auto key = ++last_key_;
+      warm_up(*db, key);
+      line_->arm(tcp_proxy::to_client, tcp_proxy::cut, 0, farewell(severity, sqlstate));
+      EXPECT_EQ(add(*db, key, how), seen::unknown)
+          << severity << " " << sqlstate << " " << static_cast<int>(how);
+      EXPECT_TRUE(line_->struck());
+      EXPECT_TRUE(had_committed(key));
+    }
+}
+
+// A server that refuses a statement in time has not got to the commit. Proves O1
+TEST_F(postgres_line, that_goes_on_after_an_error_leaves_no_doubt) {
+  auto db = open_through_the_line();
+  for (const bool with_values : {true, false}) {
+    auto tx = db->begin();
+    tx.post(add_key, {++last_key_});
+    if (with_values)
+      tx.post(add_key, {last_key_});
+    else
+      tx.post(add_key);  // 08P01, from the server itself
+    try {
+      tx.commit();
+      ADD_FAILURE() << "committed";
+    } catch (const error& e) {
+      EXPECT_FALSE(e.outcome_unknown()) << e.what();
+    }
+    EXPECT_FALSE(had_committed(last_key_));
+  }
+}
+
 TEST_F(postgres_line, that_stalls_in_a_statement_ends_in_a_deadline_and_without_effect) {
   std::int64_t key = 1;
   for (const auto which : {tcp_proxy::to_server, tcp_proxy::to_client}) {

@@ -102,6 +102,17 @@ TEST_F(postgres_joined, a_failed_statement_fails_the_owners_transaction_and_not_
   EXPECT_EQ(mine_->run("select 1"), PGRES_TUPLES_OK);
 }
 
+// Proves O1
+TEST_F(postgres_joined, a_row_that_cannot_be_sent_keeps_the_others_back_and_the_connection_usable) {
+  mine_->run("begin");
+  postgres::joined_transaction tx(mine_->get());
+  const std::vector<parameters> rows{{"1"}, {std::string("2\0003", 3)}};
+  EXPECT_EQ(code_of([&] { tx.execute_many(add_note, rows); }), errc::invalid_argument);
+  EXPECT_EQ(PQpipelineStatus(mine_->get()), PQ_PIPELINE_OFF);
+  EXPECT_EQ(tx.execute("select count(*) from notes")[0][0].integer(), 0);
+  EXPECT_EQ(mine_->run("rollback"), PGRES_COMMAND_OK);
+}
+
 TEST_F(postgres_joined, cannot_be_ended_through_it) {
   mine_->run("begin");
   postgres::joined_transaction tx(mine_->get());

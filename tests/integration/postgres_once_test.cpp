@@ -93,6 +93,27 @@ TEST_F(postgres_requests, cost_one_round_trip_beside_their_transaction) {
   EXPECT_EQ(line->round_trips() - before, 2u) << "the look, and the work with its record and the commit";
 }
 
+// Proves I4: what was answered was durable
+TEST_F(postgres_requests, cannot_make_their_record_less_durable) {
+  server->run("create table seen (setting text)");
+  server->run(
+      "create function look() returns trigger language plpgsql as $$ begin "
+      "insert into seen values (current_setting('synchronous_commit')); return null; end $$");
+  server->run(
+      "create constraint trigger at_commit after insert on settle.idempotency_keys deferrable initially "
+      "deferred for each row execute function look()");
+  for (const std::string sql : {"set synchronous_commit = off", "set local synchronous_commit = off",
+                                "select set_config('synchronous_commit', 'off', false)",
+                                "select set_config('synchronous_commit', 'local', true)"}) {
+    const auto relaxed = [&](transaction& tx) {
+      tx.execute(sql);
+      return answer{.body = "thanks"};
+    };
+    EXPECT_EQ(once(*direct, {"shop", "ann", sql}, relaxed).outcome, once_outcome::executed);
+    EXPECT_EQ(server->run("select string_agg(distinct setting, ' ') from seen"), "on") << sql;
+  }
+}
+
 // Proves I4: an unknown outcome is resolved by waiting for the identity, never guessed
 TEST_F(postgres_requests, over_a_line_that_is_cut_anywhere_have_one_effect) {
   cut_everywhere(tcp_proxy::to_server);

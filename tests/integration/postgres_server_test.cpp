@@ -117,5 +117,49 @@ TEST_F(postgres_server, that_is_a_standby_is_read_and_not_written_until_it_is_pr
   tx.commit();
 }
 
+// What was cancelled while it waited is committed here, and would be lost with this server. Proves O1
+TEST_F(postgres_server, that_is_told_not_to_wait_for_its_standby_leaves_the_commit_in_doubt) {
+  run_sql(server_->conninfo(), "alter system set synchronous_standby_names = 'nobody'");
+  run_sql(server_->conninfo(), "select pg_reload_conf()");
+  constexpr auto timeout = 200ms;
+  auto hasty = postgres::open(server_->conninfo(), {.statement_timeout = timeout});
+  auto patient = postgres::open(server_->conninfo());
+  std::int64_t key = 0;
+  const auto in_doubt = [&](auto&& commit) {
+    try {
+      commit(++key);
+    } catch (const error& e) {
+      return e.outcome_unknown();
+    }
+    return false;
+  };
+  const auto commit = [&](std::int64_t added) {
+    auto tx = hasty->begin();
+    tx.execute(add_key, {added});
+    tx.commit();
+  };
+  for (auto started = steady::now(); steady::now() - started < timeout;) {
+    started = steady::now();
+    in_doubt(commit);  // until the server has taken notice
+  }
+  EXPECT_TRUE(in_doubt(commit));
+  EXPECT_TRUE(in_doubt([&](std::int64_t added) { hasty->begin().commit_with({add_key, {added}}); }));
+  EXPECT_TRUE(in_doubt([&](std::int64_t added) {
+    auto tx = hasty->begin();
+    tx.post(add_key, {-added});
+    tx.commit_with({add_key, {added}});
+  }));
+  EXPECT_TRUE(in_doubt([&](std::int64_t added) {
+    std::stop_source stop;
+    const std::jthread stopper([&] {
+      const query waiting{"test.waiting", "", "select 1 from pg_stat_activity where wait_event = 'SyncRep'"};
+      while (patient->read().execute(waiting).empty()) std::this_thread::sleep_for(1ms);
+      stop.request_stop();
+    });
+    patient->begin(stop.get_token()).commit_with({add_key, {added}});
+  }));
+  EXPECT_EQ(patient->read().execute("select count(*) from keys where key > 0")[0][0].integer(), key);
+}
+
 }  // namespace
 }  // namespace settle::test

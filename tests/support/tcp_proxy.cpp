@@ -12,7 +12,9 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace settle::test {
@@ -61,6 +63,7 @@ struct tcp_proxy::state {
     direction which;
     fault what;
     std::size_t left;
+    std::string last_words;
   };
   std::optional<plan> armed;
   bool struck = false;
@@ -90,6 +93,15 @@ struct tcp_proxy::state {
     return allowed;
   }
 
+  static bool send_all(int to, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto now = ::send(to, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (now <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(now));
+    }
+    return true;
+  }
+
   // False when the connection is over.
   bool forward(link& on, direction which) {
     const int from = on.ends[which == to_server ? 0 : 1].get(),
@@ -100,15 +112,12 @@ struct tcp_proxy::state {
     const auto allowed = allowance(which, static_cast<std::size_t>(peeked));
     if (allowed > 0) {
       [[maybe_unused]] const auto taken = ::recv(from, buffer, allowed, 0);
-      for (std::size_t sent = 0; sent < allowed;) {
-        const auto now = ::send(to, buffer + sent, allowed - sent, MSG_NOSIGNAL);
-        if (now <= 0) return false;
-        sent += static_cast<std::size_t>(now);
-      }
+      if (!send_all(to, {buffer, allowed})) return false;
     }
     if (allowed == static_cast<std::size_t>(peeked)) return true;
     const std::scoped_lock lock(mutex);
     if (armed->what == stall) return true;
+    send_all(to, armed->last_words);
     armed.reset();  // one connection is cut, once
     return false;
   }
@@ -173,9 +182,9 @@ tcp_proxy::~tcp_proxy() {
 
 int tcp_proxy::port() const { return state_->port; }
 
-void tcp_proxy::arm(direction which, fault what, std::size_t after) {
+void tcp_proxy::arm(direction which, fault what, std::size_t after, std::string last_words) {
   const std::scoped_lock lock(state_->mutex);
-  state_->armed = {which, what, after};
+  state_->armed = {which, what, after, std::move(last_words)};
   state_->struck = false;
 }
 

@@ -25,8 +25,9 @@ class tcp_proxy {
 
   int port() const;
 
-  // Strikes when `after` more bytes have passed and another one wants to.
-  void arm(direction which, fault what, std::size_t after);
+  // Strikes when `after` more bytes have passed and another one wants to. Whom a cut keeps it from is told
+  // `last_words` in its place.
+  void arm(direction which, fault what, std::size_t after, std::string last_words = {});
   void disarm();
   bool struck() const;
 
