@@ -5,6 +5,7 @@
 #include "base/doubt.hpp"
 #include "base/zoo.hpp"
 #include "once/claim_rules.hpp"
+#include "once/forgetting.hpp"
 #include "once/in_flight.hpp"
 #include "once/key.hpp"
 #include "queries/once.hpp"
@@ -16,7 +17,7 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr int runs_max = 5;          // of one call, each undone because another one was faster
-constexpr int open_slices_max = 10;  // of claims that stay, before others that are due are found
+constexpr int open_slices_max = 10;  // with claims that stay, for the others that are due
 
 struct opened_key {
   std::string identity;
@@ -245,16 +246,28 @@ once_result once(transaction& tx, const request_identity& who, const once_work& 
 }
 
 std::int64_t forget_expired_keys(database& db, std::int64_t at_most) {
-  for (int slice = 1;; ++slice) {
-    auto tx = db.begin();
-    const auto now = db.env().now();
-    const auto again_at = keys::expiry(now, std::chrono::hours(24));
-    const auto put_off = tx.execute(queries::once::put_off_open_claims, {now, at_most, again_at}).affected();
-    const auto gone = tx.execute(queries::once::forget_expired, {now, at_most}).affected() +
-                      tx.execute(queries::once::forget_expired_claims, {now, at_most}).affected();
-    tx.commit("once.forget");
-    if (gone > 0 || put_off == 0 || slice == open_slices_max) return gone;
+  std::int64_t gone = 0;
+  for (int slice = 1; slice <= open_slices_max; ++slice) {
+    const auto found = keys::forget_slice(db, at_most - gone);
+    gone += found.gone;
+    if (gone >= at_most || found.put_off == 0) break;
   }
+  return gone;
 }
 
 }  // namespace settle::inline v0
+
+namespace settle::keys {
+
+forgotten forget_slice(database& db, std::int64_t at_most) {
+  auto tx = db.begin();
+  const auto now = db.env().now();
+  const auto again_at = expiry(now, std::chrono::hours(24));
+  const auto put_off = tx.execute(queries::once::put_off_open_claims, {now, at_most, again_at}).affected();
+  const auto gone = tx.execute(queries::once::forget_expired, {now, at_most}).affected() +
+                    tx.execute(queries::once::forget_expired_claims, {now, at_most}).affected();
+  tx.commit("once.forget");
+  return {gone, put_off};
+}
+
+}  // namespace settle::keys
