@@ -10,12 +10,16 @@ from (select unnest($1::bytea[]) identity, unnest($2::text[]) service, unnest($3
 on conflict do nothing
 returning identity
 
--- Before complete_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
+-- Before complete_claims and lock_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
 -- it has grown. With these the rows are always found by their identities, and locked in that order: two batches never
 -- wait for each other. For this transaction only.
 -- name: find_by_identity
 select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
   set_config('enable_nestloop', 'off', true)
+
+-- For a batch that changes rows in more than one way, each way in an order of its own.
+-- name: lock_claims
+select 1 from settle.idempotency_claims where identity = any ($1::bytea[]) order by identity for no key update
 
 -- All completions of a batch, likewise. "any" bounds what is read, whichever side the plan begins with; what may be large
 -- is not carried through the join.
