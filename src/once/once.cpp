@@ -70,7 +70,8 @@ once_outcome behind_holder(transaction& tx, const opened_key& key, bool shown) {
 
 // What is known already; nothing: this caller may run.
 std::optional<once_result> look(transaction& tx, const opened_key& key) {
-  const auto shown = key.fingerprint.empty() ? value() : value(keys::shown_number(key.fingerprint));
+  value shown;
+  if (!key.fingerprint.empty()) shown = value(keys::shown_number(key.fingerprint));
   const auto found =
       tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), shown});
   if (const auto known = keys::read_stored(found)) return answered(*known, key);

@@ -75,10 +75,13 @@ order by lease_until limit $2
 -- sweep until then.
 -- name: put_off_open_claims
 update settle.idempotency_claims set expires_at = $3 where status is null and identity = any (array(
-  select identity from settle.idempotency_claims where expires_at <= $1
+  select identity from settle.idempotency_claims
+  where expires_at <= (select least($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))
   order by expires_at limit $2 for update skip locked))
 
+-- Neither of them early by a clock that is ahead, as forget_expired.
 -- name: forget_expired_claims
 delete from settle.idempotency_claims where status is not null and identity = any (array(
-  select identity from settle.idempotency_claims where expires_at <= $1
+  select identity from settle.idempotency_claims
+  where expires_at <= (select least($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))
   order by expires_at limit $2 for update skip locked))
