@@ -289,8 +289,9 @@ std::vector<std::string> app::reasons_not_ready() {
   return reasons;
 }
 
+// A write that changes nothing: a replica answers everything else.
 std::string app::unanswered_by_redis() const try {
-  if (redis_) redis_->run({"PING"});
+  if (redis_) redis_->run({"DEL", "idempotency:readiness"});
   return {};
 } catch (const std::exception& e) {
   return e.what();

@@ -1,8 +1,8 @@
 #include "daemon/sweeping.hpp"
 
+#include "once/forgetting.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
-#include "settle/once.hpp"
 #include "settle/webhook.hpp"
 
 namespace settle::daemon {
@@ -10,11 +10,13 @@ namespace settle::daemon {
 bool sweeping::run_once(std::stop_token cancel) {
   if (cancel.stop_requested()) throw error(errc::cancelled, "the sweep was cancelled");
   removed slice;
-  slice.requests = forget_expired_keys(db_, options_.slice_max);
+  const auto keys = keys::forget_slice(db_, options_.slice_max);
+  slice.requests = keys.gone;
   note({.requests = slice.requests});
   slice.webhooks = webhook::expire(db_, options_.webhook_keep, options_.slice_max);
   note({.webhooks = slice.webhooks});
-  in_sweep_ = slice.requests >= options_.slice_max || slice.webhooks >= options_.slice_max;
+  in_sweep_ =
+      keys.put_off > 0 || slice.requests >= options_.slice_max || slice.webhooks >= options_.slice_max;
   if (in_sweep_) return false;
   if (so_far_.requests + so_far_.webhooks > 0)
     env().log->write(

@@ -3,8 +3,14 @@
 #include <algorithm>
 
 #include "base/nearest_name.hpp"
+#include "base/text.hpp"
 
 namespace settle::daemon {
+namespace {
+
+constexpr std::size_t shown_bytes_max = 64;  // of a name that somebody has sent
+
+}  // namespace
 
 const boost::json::value* fields::find(std::string_view name) {
   constexpr std::size_t usual_count = 8;
@@ -61,6 +67,7 @@ void fields::expect_no_others() const {
   for (const auto& member : from_) {
     const std::string_view name(member.key().data(), member.key().size());
     if (std::ranges::find(asked_, name) != asked_.end()) continue;
+    if (name.size() > shown_bytes_max) refuse(one_line(name, shown_bytes_max) + "…", "is not known here");
     const std::vector<std::string> known(asked_.begin(), asked_.end());
     refuse(name, "is not known here; did you mean " + path_ + nearest_name(name, known) + "?");
   }

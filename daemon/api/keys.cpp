@@ -212,7 +212,8 @@ class asked_together {
     const operation* what;
   };
 
-  // The call points into the document, which stays.
+  // The call points to what the document holds, which stays where it is when the document is moved. That of a
+  // request that is refused goes at once.
   void read(std::size_t n) try {
     const auto* what = operation_of(*asked_[n]);
     if (what == nullptr) {
@@ -224,12 +225,14 @@ class asked_together {
       answers_[n] = parsed.refused();
       return;
     }
-    const auto* object = documents_.emplace_back(*std::move(parsed)).if_object();
+    auto document = *std::move(parsed);
+    const auto* object = document.if_object();
     if (object == nullptr) throw bad_field("the body", "is a JSON object");
     fields from(*object);
     auto call = what->read(from);
     from.expect_no_others();
     keys::check(call);
+    documents_.push_back(std::move(document));
     calls_.push_back(std::move(call));
     origins_.push_back({n, what});
   } catch (const bad_field& e) {

@@ -8,34 +8,41 @@ namespace {
 struct entry {
   std::string_view word;
   errc code;
+  bool elsewhere = false;
 };
 
 // None of these has changed anything.
 constexpr entry table[] = {
-    {"OOM", errc::store_full},                 // maxmemory, and noeviction
-    {"BUSY", errc::store_busy},                // another script runs too long
-    {"LOADING", errc::store_unavailable},      // the server has just started
-    {"READONLY", errc::store_unavailable},     // a replica
-    {"MASTERDOWN", errc::store_unavailable},   //
-    {"NOREPLICAS", errc::store_unavailable},   // min-replicas-to-write
-    {"MISCONF", errc::store_unavailable},      // it cannot write its files
-    {"CLUSTERDOWN", errc::store_unavailable},  //
-    {"TRYAGAIN", errc::store_unavailable},     //
-    {"MOVED", errc::store_unavailable},        // a cluster: connect to the node that has the key
-    {"NOAUTH", errc::store_unavailable},       // as on PostgreSQL: the server does not let us in
-    {"WRONGPASS", errc::store_unavailable},    //
-    {"NOPERM", errc::store_unavailable},       //
+    {"OOM", errc::store_full},                      // maxmemory, and noeviction
+    {"BUSY", errc::store_busy},                     // another script runs too long
+    {"LOADING", errc::store_unavailable},           // the server has just started
+    {"READONLY", errc::store_unavailable, true},    // a replica
+    {"MASTERDOWN", errc::store_unavailable, true},  //
+    {"NOREPLICAS", errc::store_unavailable},        // min-replicas-to-write
+    {"MISCONF", errc::store_unavailable},           // it cannot write its files
+    {"CLUSTERDOWN", errc::store_unavailable},       //
+    {"TRYAGAIN", errc::store_unavailable},          //
+    {"MOVED", errc::store_unavailable, true},       // a cluster: connect to the node that has the key
+    {"NOAUTH", errc::store_unavailable, true},      // as on PostgreSQL: the server does not let us in
+    {"WRONGPASS", errc::store_unavailable},         //
+    {"NOPERM", errc::store_unavailable},            //
     {"NOSCRIPT", errc::statement_failed},
 };
 
 std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
 
+entry entry_of(std::string_view text) {
+  for (const auto& one : table)
+    if (first_word(text) == one.word) return one;
+  return {"", errc::statement_failed};
+}
+
 }  // namespace
 
-errc code_of_error(std::string_view text) {
-  for (const auto& [word, code] : table)
-    if (first_word(text) == word) return code;
-  return errc::statement_failed;
+errc code_of_error(std::string_view text) { return entry_of(text).code; }
+
+bool leads_elsewhere(const redisReply& said) {
+  return said.type == REDIS_REPLY_ERROR && entry_of({said.str, said.len}).elsewhere;
 }
 
 reply read_answer(const redisReply& from, std::string_view command, std::string_view server) {

@@ -20,6 +20,10 @@ class script_missing : public error {
 // The code for the first word of an error: "OOM", "READONLY", …
 errc code_of_error(std::string_view text);
 
+// An error that this connection will give for ever, and a new one perhaps not: after a failover the address
+// leads to another server.
+bool leads_elsewhere(const redisReply& said);
+
 // Throws if it is an error.
 reply read_answer(const redisReply& from, std::string_view command, std::string_view server);
 

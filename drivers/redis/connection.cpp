@@ -128,7 +128,9 @@ reply redis_connection::run(std::span<const std::string_view> words) {
         errc::store_unavailable, fmt::format("{} on {}: no answer: {}", words[0], to_.name(), open_->errstr));
   }
   const std::unique_ptr<void, free_reply> answer(raw);
-  return read_answer(*static_cast<redisReply*>(raw), words[0], to_.name());
+  const auto& said = *static_cast<redisReply*>(raw);
+  if (leads_elsewhere(said)) broken_ = true;
+  return read_answer(said, words[0], to_.name());
 }
 
 std::string redis_connection::load(const script& what) {

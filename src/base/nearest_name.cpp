@@ -5,6 +5,11 @@
 #include <vector>
 
 namespace settle::inline v0 {
+namespace {
+
+constexpr std::size_t compared_bytes_max = 64;
+
+}  // namespace
 
 std::size_t edit_distance(std::string_view left, std::string_view right) {
   const auto width = right.size() + 1;
@@ -25,6 +30,7 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
 }
 
 std::string nearest_name(std::string_view mistyped, std::span<const std::string> candidates) {
+  mistyped = mistyped.substr(0, compared_bytes_max);
   std::string nearest;
   auto smallest = std::numeric_limits<std::size_t>::max();
   for (const auto& one : candidates) {

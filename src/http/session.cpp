@@ -276,7 +276,7 @@ void session::linger() {
 void session::close() {
   if (is_closed()) return;
   ::close(std::exchange(descriptor_, -1));
-  if (job_) job_.reset();
+  if (job_) std::exchange(job_, nullptr)->leave();
   with_.bodies_bytes -= std::exchange(counted_bytes_, 0);
   with_.counts.closed();
 }

@@ -35,6 +35,11 @@ struct job {
     cancel.request_stop();
     return at.exchange(phase::given_up) == phase::waiting;
   }
+  // Its client has gone. A handler that has begun is left alone.
+  void leave() {
+    auto expected = phase::waiting;
+    at.compare_exchange_strong(expected, phase::given_up);
+  }
 };
 
 // Requests that wait to be answered together. Few workers at a time serve a line, so that the next batch is

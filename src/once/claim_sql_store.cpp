@@ -4,6 +4,7 @@
 // one statement serves all claims and one all completions, because most of what a statement costs there is
 // not its row.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "base/doubt.hpp"
@@ -44,20 +45,12 @@ class batch {
       if (const auto* claim = std::get_if<claim_request>(&calls[n]))
         opened_[n].fingerprint = fingerprint_of(claim->fingerprint);
     }
+    in_order_ = db.speaks() == dialect::sqlite || kinds_that_end() > 1;
   }
 
   // May be repeated: every call has its own run, and finds what an earlier pass has done.
   std::vector<claim_answer> pass() {
-    answers_.assign(calls_.size(), std::nullopt);
-    now_ = db_.env().now();
-    auto tx = db_.begin();
-    auto open = all_in_order();
-    for (int looks = 0; !open.empty(); ++looks) {
-      if (looks == looks_max)
-        throw error(errc::store_busy, "an idempotency key changes hands faster than it can be asked for");
-      open = judge_all(tx, change_all(tx, open));
-    }
-    tx.commit("claims.commit");
+    while (!try_pass()) in_order_ = true;
     std::vector<claim_answer> all;
     all.reserve(answers_.size());
     for (auto& one : answers_) all.push_back(std::move(*one));
@@ -67,11 +60,38 @@ class batch {
  private:
   using numbers = std::vector<std::size_t>;
 
+  // False: it would have to lock rows out of order, and was rolled back.
+  bool try_pass() {
+    answers_.assign(calls_.size(), std::nullopt);
+    now_ = db_.env().now();
+    auto tx = db_.begin();
+    auto open = all_in_order();
+    for (int looks = 0; !open.empty(); ++looks) {
+      if (looks == looks_max)
+        throw error(errc::store_busy, "an idempotency key changes hands faster than it can be asked for");
+      const auto unchanged = change_all(tx, open);
+      const auto known = look_at(tx, unchanged);
+      if (!in_order_ && kinds_that_end() + kinds_that_follow(unchanged, known) > 1) return false;
+      open = judge_all(tx, unchanged, known);
+      if (!in_order_ && !open.empty()) return false;
+    }
+    tx.commit("claims.commit");
+    return true;
+  }
+
+  // Of calls that change a row: completions, renewals, releases.
+  std::ptrdiff_t kinds_that_end() const {
+    std::array<bool, std::variant_size_v<claim_call>> there{};
+    for (const auto& one : calls_) there[one.index()] = !std::holds_alternative<claim_request>(one);
+    return std::ranges::count(there, true);
+  }
+
   std::string run_of(const claim_request& of) const { return of.run.value_or(db_.env().ids->next()).text(); }
   std::string run_of(const auto& of) const { return of.run.text(); }
 
-  // Claims first, each kind by identity: two batches must not wait for each other. Who inserts waits only for
-  // those who insert, and those hold nothing yet that others change.
+  // Claims first, each kind by identity: two batches must not wait for each other. Who inserts holds nothing
+  // yet that others wait for, but those who insert the same. Who changes rows in more than one way locks all
+  // of them first (lock_claims), in that order too.
   numbers all_in_order() const {
     numbers all(calls_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -119,8 +139,16 @@ class batch {
     if (joins)
       for (auto* of : {&all[0], &all[1]})
         if (!of->rows.empty()) of->rows = {columns_of(of->rows)};
-    if (joins && !all[1].rows.empty()) all.insert(all.begin() + 1, {find_by_identity, {parameters{}}});
+    if (joins && in_order_) all.insert(all.begin() + 1, {lock_claims, {identities_of(open)}});
+    if (joins && (in_order_ || !all[1].rows.empty()))
+      all.insert(all.begin() + 1, {find_by_identity, {parameters{}}});
     return all;
+  }
+
+  parameters identities_of(const numbers& open) const {
+    std::vector<parameters> rows;
+    for (const auto n : open) rows.push_back({blob{opened_[n].identity}});
+    return columns_of(rows);
   }
 
   // Gives those that have changed nothing. Where one statement serves many calls, a claim is known by what it
@@ -161,22 +189,41 @@ class batch {
     return {as, {uuid::parse(opened_[n].run).value(), epoch}, std::get<claim_request>(calls_[n]).lease, {}};
   }
 
-  // Gives those that have to be tried again: what stood in their way has gone meanwhile.
-  numbers judge_all(transaction& tx, const numbers& unchanged) {
+  std::vector<std::optional<known_claim>> look_at(transaction& tx, const numbers& unchanged) const {
     if (unchanged.empty()) return {};
     std::vector<parameters> rows;
     for (const auto n : unchanged) rows.push_back({blob{opened_[n].identity}, clock_of(db_)});
     std::vector<repeated> looks;
     for (const auto& row : rows) looks.push_back({queries::once::read_claim, {&row, 1}});
-    const auto found = tx.execute_all(looks);
+    std::vector<std::optional<known_claim>> known;
+    for (const auto& one : tx.execute_all(looks)) known.push_back(read_known(one));
+    return known;
+  }
+
+  // Of claims that change a row: those that come again, and those that take over.
+  int kinds_that_follow(const numbers& unchanged,
+                        const std::vector<std::optional<known_claim>>& known) const {
+    bool extends = false, takes_over = false;
+    for (std::size_t i = 0; i < unchanged.size(); ++i) {
+      const auto* claim = std::get_if<claim_request>(&calls_[unchanged[i]]);
+      if (claim == nullptr || !known[i]) continue;
+      const auto verdict = judge(*known[i], opened_[unchanged[i]], policy_of(*claim));
+      extends = extends || must_extend(*known[i], verdict, *claim);
+      takes_over = takes_over || verdict == verdict::take_over;
+    }
+    return (extends ? 1 : 0) + (takes_over ? 1 : 0);
+  }
+
+  // Gives those that have to be tried again: what stood in their way has gone meanwhile.
+  numbers judge_all(transaction& tx, const numbers& unchanged,
+                    const std::vector<std::optional<known_claim>>& known) {
     numbers again, returned;
     for (std::size_t i = 0; i < unchanged.size(); ++i) {
       const auto n = unchanged[i];
-      const auto known = read_known(found[i]);
       if (const auto* claim = std::get_if<claim_request>(&calls_[n]))
-        answers_[n] = known ? judge_claim(tx, n, *claim, *known, returned) : std::nullopt;
+        answers_[n] = known[i] ? judge_claim(tx, n, *claim, *known[i], returned) : std::nullopt;
       else
-        answers_[n] = judge_end(n, known);
+        answers_[n] = judge_end(n, known[i]);
       if (!answers_[n]) again.push_back(n);
     }
     extend_all(tx, returned, again);
@@ -196,9 +243,13 @@ class batch {
       if (extended[i] == 0) again.push_back(returned[i]);
   }
 
+  static when_unknown policy_of(const claim_request& asked) {
+    return zoo::has(zoo::bug::lease_frees_the_key) ? when_unknown::reissue : asked.on_unknown;
+  }
+
   std::optional<claim_answer> judge_claim(transaction& tx, std::size_t n, const claim_request& asked,
                                           const known_claim& known, numbers& returned) {
-    const auto policy = zoo::has(zoo::bug::lease_frees_the_key) ? when_unknown::reissue : asked.on_unknown;
+    const auto policy = policy_of(asked);
     const auto verdict = judge(known, opened_[n], policy);
     if (must_extend(known, verdict, asked)) returned.push_back(n);
     if (verdict != verdict::take_over) return told(known, verdict, asked);
@@ -224,6 +275,7 @@ class batch {
   std::vector<opened_claim> opened_;
   std::vector<std::optional<claim_answer>> answers_;
   timestamp now_{};
+  bool in_order_ = false;  // what it changes is locked first
 };
 
 // What an operator has decided about a claim.

@@ -5,9 +5,11 @@
 #include "base/doubt.hpp"
 #include "base/zoo.hpp"
 #include "once/claim_rules.hpp"
+#include "once/forgetting.hpp"
 #include "once/in_flight.hpp"
 #include "once/key.hpp"
 #include "queries/once.hpp"
+#include "queries/sql.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 #include "sql/undo_point.hpp"
@@ -16,7 +18,7 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr int runs_max = 5;          // of one call, each undone because another one was faster
-constexpr int open_slices_max = 10;  // of claims that stay, before others that are due are found
+constexpr int open_slices_max = 10;  // with claims that stay, for the others that are due
 
 struct opened_key {
   std::string identity;
@@ -69,9 +71,10 @@ once_outcome behind_holder(transaction& tx, const opened_key& key, bool shown) {
 
 // What is known already; nothing: this caller may run.
 std::optional<once_result> look(transaction& tx, const opened_key& key) {
-  statement open{queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), value()}};
-  if (!key.fingerprint.empty()) open.values.back() = keys::shown_number(key.fingerprint);
-  const auto found = tx.execute(open);
+  value shown;
+  if (!key.fingerprint.empty()) shown = value(keys::shown_number(key.fingerprint));
+  const auto found =
+      tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), shown});
   if (const auto known = keys::read_stored(found)) return answered(*known, key);
   if (found[0][0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted)) {
     const auto& got = found[0][7];
@@ -121,7 +124,7 @@ void count(const environment& env, const request_identity& who, once_outcome of)
 std::optional<once_result> commit_record(database& db, owned_transaction& tx, const statement& record,
                                          const opened_key& key) {
   try {
-    tx.post(queries::once::keep_durable);
+    tx.post(queries::sql::keep_durable);
     tx.commit_with(record, "once.commit");
   } catch (const error& e) {
     if (e.outcome_unknown())  // if nothing is found, it certainly did not commit
@@ -246,16 +249,28 @@ once_result once(transaction& tx, const request_identity& who, const once_work& 
 }
 
 std::int64_t forget_expired_keys(database& db, std::int64_t at_most) {
-  for (int slice = 1;; ++slice) {
-    auto tx = db.begin();
-    const auto now = db.env().now();
-    const auto again_at = keys::expiry(now, std::chrono::hours(24));
-    const auto put_off = tx.execute(queries::once::put_off_open_claims, {now, at_most, again_at}).affected();
-    const auto gone = tx.execute(queries::once::forget_expired, {now, at_most}).affected() +
-                      tx.execute(queries::once::forget_expired_claims, {now, at_most}).affected();
-    tx.commit("once.forget");
-    if (gone > 0 || put_off == 0 || slice == open_slices_max) return gone;
+  std::int64_t gone = 0;
+  for (int slice = 1; slice <= open_slices_max; ++slice) {
+    const auto found = keys::forget_slice(db, at_most - gone);
+    gone += found.gone;
+    if (gone >= at_most || found.put_off == 0) break;
   }
+  return gone;
 }
 
 }  // namespace settle::inline v0
+
+namespace settle::keys {
+
+forgotten forget_slice(database& db, std::int64_t at_most) {
+  auto tx = db.begin();
+  const auto now = db.env().now();
+  const auto again_at = expiry(now, std::chrono::hours(24));
+  const auto put_off = tx.execute(queries::once::put_off_open_claims, {now, at_most, again_at}).affected();
+  const auto gone = tx.execute(queries::once::forget_expired, {now, at_most}).affected() +
+                    tx.execute(queries::once::forget_expired_claims, {now, at_most}).affected();
+  tx.commit("once.forget");
+  return {gone, put_off};
+}
+
+}  // namespace settle::keys

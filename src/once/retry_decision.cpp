@@ -59,8 +59,10 @@ retry_decision decide_retry(const request_answer& answer, const retry_moment& at
   // With this header the service itself has answered, be it with a conflict or a failure.
   const bool own = !answer.header("idempotent-replayed").empty();
   const bool retried = std::ranges::count(retried_statuses, answer.status) > 0;
-  if (!retried || (own && (answer.status == 409 || answer.status == 500)) || answer.replayed())
-    return {.end = request_end::answered, .result = own || answer.status < 400};
+  const bool replayed = answer.replayed();
+  // A failure that is not replayed may have been undone: an earlier attempt can still succeed.
+  if (!retried || (own && (answer.status == 409 || answer.status == 500)) || replayed)
+    return {.end = request_end::answered, .result = replayed || answer.status < (own ? 500 : 400)};
   if (at.attempt >= options.attempts_max) return {.end = request_end::attempts_used};
 
   const auto half = backoff(at.attempt, options) / 2;

@@ -166,6 +166,17 @@ TEST(retry_request, is_unsure_when_a_refusal_follows_an_attempt_of_unknown_fate)
   EXPECT_FALSE(retry_request(request_key("k"), w.sender(), w.options(), w.env).unsure);
 }
 
+// Proves I9: that failure was undone, and the first attempt may still be at work.
+TEST(retry_request, is_unsure_when_a_failure_that_was_not_recorded_follows_an_attempt_of_unknown_fate) {
+  for (const auto* replayed : {"false", "true"}) {
+    world w;
+    w.script = {{}, {.status = 500, .headers = {{"Idempotent-Replayed", replayed}}}};
+    const auto failed = retry_request(request_key("k"), w.sender(), w.options(), w.env);
+    EXPECT_EQ(failed.answer.status, 500);
+    EXPECT_EQ(failed.unsure, replayed == std::string_view("false"));
+  }
+}
+
 TEST(retry_request, gives_up_after_its_attempts_with_the_last_answer_that_came) {
   world w;
   w.script = {{.status = 503, .body = "later"}, {}, {}};

@@ -44,6 +44,20 @@ TEST_P(claimed_rows, without_an_answer_are_looked_at_once_a_day_and_hide_nothing
   EXPECT_EQ(unknown_claims(*one->db).size(), 5u) << "operators still see them";
 }
 
+// Proves I7: who is told less than it asked for may come again much later
+TEST_P(claimed_rows, without_an_answer_do_not_make_a_sweep_remove_less_than_it_may) {
+  for (int i = 0; i < 20; ++i) {
+    const auto key = "k-" + std::to_string(i);
+    const request_identity who{"shop", "ann", key};
+    const auto mine = claim(*one, {.who = who});
+    if (i % 5 != 4) one->keys->complete(who, mine.token, placed);
+  }
+  world->pass(26h);
+  EXPECT_EQ(forget_expired_keys(*one->db, 9), 9);
+  EXPECT_EQ(forget_expired_keys(*one->db, 9), 7);
+  EXPECT_EQ(unknown_claims(*one->db).size(), 4u);
+}
+
 // Proves I2: what the claim promises is not cut short by a completion that asks for less.
 TEST_P(claimed_rows, are_kept_for_as_long_as_their_claim_or_their_completion_says) {
   const request_identity slow{"shop", "ann", "taken over"}, batched{"shop", "ann", "batched"};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <latch>
 #include <thread>
 
@@ -325,6 +326,37 @@ TEST_P(claimed_keys, of_batches_in_opposite_orders_never_wait_in_a_circle) {
   };
   std::jthread other([&] { work(*two, true); });
   work(*one, false);
+}
+
+// Proves I4: completions beside renewals, beside releases, and beside claims that come again
+TEST_P(claimed_keys, of_mixed_batches_never_wait_in_a_circle) {
+  constexpr int rounds = 8, keys = 32;
+  const auto run = one->keys->env().ids->next();
+  std::barrier together(2);
+  const auto other_call = [&](int kind, const request_identity& who) -> claim_call {
+    if (kind == 0) return claim_renewal{who, run};
+    if (kind == 1) return claim_release{who, run};
+    return claim_request{.who = who, .run = run};
+  };
+  const auto work = [&](claims_process& by, int odd) {
+    for (int round = 0; round < rounds * 3; ++round) {
+      const auto caller = "mixed " + std::to_string(round);
+      std::vector<std::string> names;
+      for (int n = 0; n < keys; ++n) names.push_back("k-" + std::to_string(n));
+      std::vector<claim_call> claims, mixed;
+      for (int n = 0; n < keys; ++n) {
+        const request_identity who{"shop", caller, names[static_cast<std::size_t>(n)]};
+        claims.emplace_back(claim_request{.who = who, .run = run});
+        mixed.push_back(n % 2 == odd ? claim_call(claim_completion{who, run, placed})
+                                     : other_call(round % 3, who));
+      }
+      EXPECT_NO_THROW(by.keys->run(claims));
+      together.arrive_and_wait();
+      EXPECT_NO_THROW(by.keys->run(mixed)) << round;
+    }
+  };
+  std::jthread other([&] { work(*two, 1); });
+  work(*one, 0);
 }
 
 // Proves I4, V1

@@ -164,6 +164,22 @@ TEST_P(daemon_keys_in_redis, are_refused_while_it_is_away_and_had_when_it_is_bac
   EXPECT_TRUE(eventually([&] { return test::get(running->port(), "/readyz").status == 200; }));
 }
 
+// Proves I2, I4
+TEST_P(daemon_keys_in_redis, are_refused_by_one_that_has_become_a_replica_and_the_daemon_says_so) {
+  const test::private_server server("redis");
+  const auto running = start({"--keys-redis", server.redis_url()});
+  const auto by_hand = redis::open(server.redis_url());
+  EXPECT_EQ(test::get(running->port(), "/readyz").status, 200);
+  by_hand->run({"REPLICAOF", "127.0.0.1", "1"});
+  const auto page = test::get(running->port(), "/readyz");
+  EXPECT_EQ(page.status, 503);
+  EXPECT_NE(page.body.find("READONLY"), std::string::npos) << page.body;
+  EXPECT_EQ(ask(*running, "claim", {}).first, 503);
+  by_hand->run({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(eventually([&] { return test::get(running->port(), "/readyz").status == 200; }));
+  EXPECT_EQ(ask(*running, "claim", {}).second.at("outcome"), "claimed");
+}
+
 // Proves I2
 TEST_P(daemon_keys_in_redis, are_not_served_by_one_that_may_forget) {
   const test::private_server server("redis");

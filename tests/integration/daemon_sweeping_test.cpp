@@ -95,6 +95,27 @@ TEST_F(sweeper, goes_on_while_there_are_more_of_any_kind) {
   EXPECT_EQ(sweep.idle_wait(), duration(10ms));
 }
 
+// Claims without an answer stay, and fill a slice that removes less. Proves I7
+TEST_F(sweeper, goes_on_past_claims_without_an_answer) {
+  for (int i = 0; i < 60; ++i)
+    if (i % 5 == 4)
+      open_claims(*db)->claim({.who = {"shop", "me", "open " + std::to_string(i)}, .keep = 1h});
+    else
+      complete_claim(std::to_string(i), 1h);
+  time.advance(3h);
+  sweeping sweep(*db, {.interval = 1min, .slice_max = 9, .slice_pause = 10ms});
+  int slices = 0;
+  do {
+    sweep.run_once({});
+  } while (sweep.idle_wait() == duration(10ms) && ++slices < 60);
+  EXPECT_EQ(sweep.idle_wait(), 1min);
+  EXPECT_EQ(count("settle_idempotency_claims where status is not null"), 0);
+  EXPECT_EQ(count("settle_idempotency_claims"), 12) << "kept until they are known";
+  EXPECT_GE(slices, 5) << "each in a transaction of its own";
+  EXPECT_EQ(counters.value("settle_swept_total", {{"what", "requests"}}), 48);
+  EXPECT_EQ(log.count("swept"), 1U);
+}
+
 // Proves I7, A3, D7
 TEST_F(sweeper, of_the_daemon_makes_rows_vanish_and_counts_them) {
   std::filesystem::create_directory(dir.file("data"));

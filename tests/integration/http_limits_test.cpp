@@ -171,6 +171,22 @@ TEST_F(http_limits, of_requests_that_wait_for_a_worker) {
   EXPECT_GE(refused_for("queue_full"), 1);
 }
 
+// Whoever has gone asks again, and the service has better things to do.
+TEST_F(http_limits, let_no_request_begin_whose_client_has_gone) {
+  start({.worker_threads = 1});
+  auto running = connect(), waiting = connect(), quick = connect();
+  running.send(get_of("/gate"));
+  ASSERT_TRUE(gate_.wait_for(1));
+  waiting.send(get_of("/gate"));
+  EXPECT_EQ(quick.ask(get_of("/quick")).status, 200) << "by then the second one waits";
+  waiting.reset();
+  EXPECT_EQ(eventually_counted("settle_http_closed_connections_total", {}), 1);
+  gate_.open();
+  EXPECT_EQ(running.answer().status, 200) << "what has begun runs to its end";
+  expect_good_service();
+  EXPECT_EQ(handled_, 1);
+}
+
 TEST_F(http_limits, of_connections) {
   start({.connections_max = 2});
   auto first = connect();

@@ -119,6 +119,17 @@ TEST_F(keys_api, lets_a_caller_name_its_claim_and_repeat_it) {
       << "the first one may have acted, however often we ask";
 }
 
+TEST_F(keys_api, refuses_a_huge_member_in_few_words) {
+  const auto huge = "lease\n" + std::string(1'000'000, 'x');
+  const json::object answer{{huge, 200}};
+  for (const auto& [operation, body, path] :
+       {std::tuple("claim", with({{huge, 7}}), ""),
+        std::tuple("complete", with({{"token", token()}, {"answer", answer}}), "answer.")}) {
+    const auto detail = std::string(ask(operation, body, 400).at("detail").as_string());
+    EXPECT_EQ(detail, path + ("lease " + std::string(58, 'x')) + "… is not known here");
+  }
+}
+
 TEST_F(keys_api, says_what_is_wrong_with_a_request) {
   const auto refused = [&](const json::object& body, const std::string& operation = "claim") {
     return std::string(ask(operation, body, 400).at("detail").as_string());

@@ -7,9 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include "settle/claims.hpp"
 #include "settle/error.hpp"
 #include "settle/once.hpp"
 #include "settle/postgres.hpp"
+#include "settle/testing.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -161,6 +163,20 @@ TEST_F(postgres_requests, that_end_while_others_ask_are_never_taken_for_another_
         EXPECT_NE(result.outcome, once_outcome::mismatch);
       }
     });
+}
+
+// Proves I1, I7: whoever sweeps has a clock of its own, and removing too early is running twice
+TEST_F(postgres_requests, are_not_forgotten_early_by_a_process_whose_clock_is_ahead) {
+  EXPECT_EQ(ask(*direct, "order").outcome, once_outcome::executed);
+  const request_identity claimed{"shop", "ann", "claimed"};
+  const auto keys = open_claims(*direct);
+  keys->complete(claimed, keys->claim({.who = claimed}).token, {.body = "thanks"});
+  testing::manual_time ahead(direct->env().now() + 26h);
+  const auto sweeper = postgres::open(server->conninfo(), {.env = {.time = &ahead}});
+  EXPECT_EQ(forget_expired_keys(*sweeper), 0);
+  EXPECT_EQ(ask(*direct, "order").outcome, once_outcome::replayed);
+  EXPECT_EQ(keys->claim({.who = claimed}).outcome, claim_outcome::completed);
+  EXPECT_EQ(deeds("order"), 1);
 }
 
 }  // namespace

@@ -143,6 +143,32 @@ TEST_F(private_redis, an_idle_connection_that_was_closed_is_noticed_before_anyth
   EXPECT_EQ(client->run({"PING"}).text, "PONG");
 }
 
+// After a failover the address leads to another server; the old one is still there, and takes no writes.
+TEST_F(private_redis, that_has_become_a_replica_is_not_asked_again_over_the_same_connection) {
+  const auto connection = [&] { return client->run({"CLIENT", "ID"}).integer; };
+  const redis::script write("return redis.call('SET', KEYS[1], '1')");
+  const std::vector<std::string> keys{"k"};
+  auto last = connection();
+  EXPECT_EQ(connection(), last);
+  client->run({"REPLICAOF", "127.0.0.1", "1"});
+  for (const bool by_script : {false, true}) {
+    EXPECT_EQ(code_of([&] { by_script ? client->run(write, keys, {}) : client->run({"SET", "k", "1"}); }),
+              errc::store_unavailable);
+    EXPECT_NE(connection(), last);
+    last = connection();
+  }
+  client->run({"REPLICAOF", "NO", "ONE"});
+  EXPECT_EQ(connection(), last) << "what serves stays";
+}
+
+// RESET signs a connection out, as a user does that is deleted and made anew.
+TEST_F(private_redis, that_does_not_know_a_connection_any_more_is_not_asked_again_over_it) {
+  const auto before = client->run({"CLIENT", "ID"}).integer;
+  client->run({"RESET"});
+  EXPECT_EQ(code_of([&] { client->run({"PING"}); }), errc::store_unavailable) << "not signed in any more";
+  EXPECT_NE(client->run({"CLIENT", "ID"}).integer, before);
+}
+
 TEST_F(private_redis, that_may_forget_is_refused_and_the_setting_named) {
   const auto refusal = [&](const std::string& setting, const std::string& value) {
     client->run({"CONFIG", "SET", setting, value});

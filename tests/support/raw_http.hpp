@@ -56,6 +56,11 @@ class raw_http {
     return true;
   }
   void finish() const { ::shutdown(socket_, SHUT_WR); }
+  void reset() {
+    const linger at_once{1, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::close(std::exchange(socket_, -1));
+  }
 
   raw_answer answer(bool to_head = false) {
     raw_answer got;

@@ -23,7 +23,7 @@ export interface Moment {
 export type GivenUp = "attempts_used" | "out_of_time";
 /**
  * Ask again after a wait; or this is the answer; or give up. The answer is the `result` if it tells what became of
- * the action. A 401, say, tells only that this attempt did nothing.
+ * the action. A 401, say, or a failure that was undone, tells only that this attempt did nothing.
  */
 export type Decision = { end?: undefined; waitMs: number } | { end: "answered"; result: boolean } | { end: GivenUp };
 
@@ -51,8 +51,10 @@ export function decide(status: number, header: Headers, at: Moment, policy: Retr
   const retried = [0, 408, 409, 425, 429, 500, 502, 503, 504].includes(status);
   // With this header the service itself has answered, be it with a conflict or a failure.
   const own = !!header("idempotent-replayed");
-  if (!retried || (own && (status == 409 || status == 500)) || isReplayed(header))
-    return { end: "answered", result: own || status < 400 };
+  const replayed = isReplayed(header);
+  // A failure that is not replayed may have been undone: an earlier attempt can still succeed.
+  if (!retried || (own && (status == 409 || status == 500)) || replayed)
+    return { end: "answered", result: replayed || status < (own ? 500 : 400) };
   // Said so that a limit that is no number ends the action instead of never doing so.
   if (!(at.attempt < policy.attemptsMax)) return { end: "attempts_used" };
 

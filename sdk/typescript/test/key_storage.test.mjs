@@ -36,6 +36,18 @@ test("a refusal after an attempt of unknown fate keeps the key", async (t) => {
   assert.equal(storage.items.size, 0);
 });
 
+// Proves I9: that failure was undone, and the first attempt may still be at work.
+test("a failure that was not recorded keeps the key after an attempt of unknown fate", async (t) => {
+  const failed = { status: 500, headers: { "idempotent-replayed": "false" } };
+  const server = await scripted(t, ["cut", failed]);
+  const storage = memoryStorage();
+  const before = new UserAction({ ...calm(), storage, name: "checkout" });
+  const outcome = await before.send(server.url, post);
+  assert.deepEqual([outcome.end, outcome.response.status, outcome.unsure], ["answered", 500, true]);
+  assert.equal((await new UserAction({ ...calm(), storage, name: "checkout" }).send(server.url, post)).unsure, false);
+  assert.deepEqual(new Set(server.requests.map((r) => r.key)), new Set([`"${before.key}"`]));
+});
+
 test("a refusal of the only attempt ends the action", async (t) => {
   const server = await scripted(t, [{ status: 400 }]);
   const storage = memoryStorage();

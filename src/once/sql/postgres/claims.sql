@@ -10,12 +10,16 @@ from (select unnest($1::bytea[]) identity, unnest($2::text[]) service, unnest($3
 on conflict do nothing
 returning identity
 
--- Before complete_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
+-- Before complete_claims and lock_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
 -- it has grown. With these the rows are always found by their identities, and locked in that order: two batches never
 -- wait for each other. For this transaction only.
 -- name: find_by_identity
 select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
   set_config('enable_nestloop', 'off', true)
+
+-- For a batch that changes rows in more than one way, each way in an order of its own.
+-- name: lock_claims
+select 1 from settle.idempotency_claims where identity = any ($1::bytea[]) order by identity for no key update
 
 -- All completions of a batch, likewise. "any" bounds what is read, whichever side the plan begins with; what may be large
 -- is not carried through the join.
@@ -71,10 +75,13 @@ order by lease_until limit $2
 -- sweep until then.
 -- name: put_off_open_claims
 update settle.idempotency_claims set expires_at = $3 where status is null and identity = any (array(
-  select identity from settle.idempotency_claims where expires_at <= $1
+  select identity from settle.idempotency_claims
+  where expires_at <= (select least($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))
   order by expires_at limit $2 for update skip locked))
 
+-- Neither of them early by a clock that is ahead, as forget_expired.
 -- name: forget_expired_claims
 delete from settle.idempotency_claims where status is not null and identity = any (array(
-  select identity from settle.idempotency_claims where expires_at <= $1
+  select identity from settle.idempotency_claims
+  where expires_at <= (select least($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))
   order by expires_at limit $2 for update skip locked))

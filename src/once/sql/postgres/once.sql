@@ -33,11 +33,10 @@ insert into settle.idempotency_keys (identity, service, run, fingerprint, answer
   response_hash)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 
--- Work that has lowered synchronous_commit, by whatever means, must not make its record less durable than its server is
--- set to: once it is committed, the answer is given. Sent with the commit.
--- name: keep_durable
-set local synchronous_commit to default
-
+-- A process whose clock is ahead must not forget early: then a key would run twice. The clock is read once, in a query
+-- of its own, so that the index ends the search.
 -- name: forget_expired
 delete from settle.idempotency_keys where identity = any (array(
-  select identity from settle.idempotency_keys where expires_at <= $1 order by expires_at limit $2 for update skip locked))
+  select identity from settle.idempotency_keys
+  where expires_at <= (select least($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))
+  order by expires_at limit $2 for update skip locked))

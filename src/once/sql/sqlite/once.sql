@@ -19,10 +19,6 @@ insert into settle_idempotency_keys (identity, service, run, fingerprint, answer
   response_hash)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 
--- Nothing to do: the driver refuses the pragmas that would make a commit less durable.
--- name: keep_durable
-select 1
-
 -- name: forget_expired
 delete from settle_idempotency_keys where identity in (
   select identity from settle_idempotency_keys where expires_at <= $1 order by expires_at limit $2)
