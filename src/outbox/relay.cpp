@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/retry.hpp"
 #include "base/sortable.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/relay_engine.hpp"
@@ -58,7 +57,8 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
       ownership_(outbox, {std::string(outbox::ownership_scope), outbox::share_count, options.lease_ttl}),
       arrivals_(outbox.watch()),
       store_(outbox::store_of(outbox, options)),
-      held_(outbox, ownership_, options) {
+      held_(outbox, ownership_, options),
+      pause_(retry_wait, options.retry_wait_max) {
   check(options);
 }
 
@@ -66,7 +66,7 @@ bool relay::engine::run_once(const std::stop_token& cancel) {
   try {
     refresh_if_due(cancel);  // also while paused: an outage of the broker is no reason to lose the lease
     if (unnoted_.due) note_progress(cancel);  // it failed the last time
-    if (env().now() < pause_.until) return false;
+    if (!pause_.may_try(env().now())) return false;
     if (relay_held(cancel)) return true;
     auto group = next_group();
     if (!group) {
@@ -275,17 +275,16 @@ void relay::engine::pause_if_failed(std::span<const outbox::fate> fates,
   const auto down = std::ranges::find(fates, outbox::fate::unknown);
   if (down == fates.end()) {
     const bool confirmed = std::ranges::find(fates, outbox::fate::confirmed) != fates.end();
-    if (!confirmed || pause_.failures == 0) return;
-    pause_ = {};
+    if (!confirmed || !pause_.lasts()) return;
+    pause_.ends(env().now());
     env().log->write(log_level::info, "relay_resumed", {{"outbox", db_.name()}});
     return;
   }
-  ++pause_.failures;
-  pause_.until = env().now() + quadratic_wait(pause_.failures, retry_wait, options_.retry_wait_max);
+  pause_.goes_on(env().now());
   env().counters->add("settle_relay_failures_total", {{"fault", "destination"}});
   env().log->write(log_level::warning, "relay_paused",
                    {{"outbox", db_.name()},
-                    {"failures", std::to_string(pause_.failures)},
+                    {"failures", std::to_string(pause_.failures())},
                     {"reason", results[static_cast<std::size_t>(down - fates.begin())].reason}});
 }
 
@@ -304,9 +303,9 @@ duration relay::engine::idle_wait() const {
   const auto now = env().now();
   auto wait = std::min(options_.idle_poll, options_.lease_ttl / 3);
   // While events flow, those that nobody announces are looked for often: each pause is a part of the silence.
-  if (store_->commits_unnoticed())
+  if (store_->commits_unnoticed() && last_arrival_ <= now)  // else the clock was set back
     wait = std::min(wait, std::max<duration>((now - last_arrival_) / 4, shortest_poll));
-  if (pause_.until > now) return std::min(wait, pause_.until - now);
+  if (!pause_.may_try(now)) return std::min(wait, pause_.until() - now);
   if (const auto due = held_.book().next_due()) wait = std::clamp(*due - now, duration::zero(), wait);
   return wait;
 }

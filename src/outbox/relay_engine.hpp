@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/outage.hpp"
 #include "outbox/held.hpp"
 #include "outbox/store.hpp"
 #include "settle/relay.hpp"
@@ -78,11 +79,7 @@ class relay::engine {
   outbox::held_events held_;
   bool held_had_its_turn_ = false;
 
-  struct pause {
-    std::int64_t failures = 0;  // in a row
-    timestamp until{};
-  };
-  pause pause_;  // the destination refuses: everything waits
+  outage pause_;  // the destination refuses: everything waits
 };
 
 }  // namespace settle::inline v0

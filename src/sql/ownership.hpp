@@ -5,6 +5,7 @@
 // advance() changes nothing for an owner that was replaced, however long it was asleep.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -31,9 +32,26 @@ struct ownership_plan {
   friend bool operator==(const ownership_plan&, const ownership_plan&) = default;
 };
 
+// Which leases run: those that end in it. One that ends later was written before the clock was set back, and
+// waiting for its end could take as long as that.
+struct running_leases {
+  timestamp now;
+  timestamp latest;
+  bool include(timestamp end) const { return end > now && end <= latest; }
+};
+
+// Members may have different leases and, on several machines, clocks: the longest lease that settled allows
+// is an hour. One that others do not believe only means that shares change hands for nothing; the epoch keeps
+// that correct.
+constexpr duration lease_believed_min = std::chrono::minutes(65);
+constexpr int lease_believed_ttls = 4;
+inline running_leases running_at(timestamp now, duration own_ttl) {
+  return {now, now + std::max<duration>(lease_believed_ttls * own_ttl, lease_believed_min)};
+}
+
 // Pure: what `me` should claim and release so that all members end with an even part.
 ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t members_alive,
-                              const std::string& me, timestamp now);
+                              const std::string& me, const running_leases& running);
 
 struct holding {
   std::int64_t epoch = 0;
@@ -55,7 +73,8 @@ class ownership {
   };
   ownership(database& db, settings with);
 
-  // Whether it is time to call refresh(): at the start, three times per lease, and after a loss.
+  // Whether it is time to call refresh(): at the start, three times per lease, after a loss, and when the
+  // clock was set back.
   bool due() const;
 
   // In a write transaction: renews, claims what is free, releases what is more than our part.
@@ -92,7 +111,7 @@ class ownership {
     std::vector<share_row> shares;
     std::int64_t members_alive = 0;
   };
-  scope_state read(transaction& tx, timestamp now) const;
+  scope_state read(transaction& tx, const running_leases& running) const;
 
   database& db_;
   settings settings_;
