@@ -98,7 +98,7 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   const auto change = ownership_.refresh(tx);
   std::map<int, outbox::cursor> cursors;
   if (!change.gained.empty()) cursors = store_->cursors(tx, ownership_.next_held());
-  held_.reload(tx, ownership_.next_held());
+  held_.reload(tx, ownership_.next_held(), !change.gained.empty());
   tx.commit("relay.lease");
   ownership_.applied();
   for (const int share : change.lost) {

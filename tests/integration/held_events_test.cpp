@@ -211,6 +211,38 @@ TEST_P(held_events, an_outage_of_the_broker_costs_them_no_attempt) {
   EXPECT_EQ(status_of(bad), "PUBLISHED");
 }
 
+// What was to be tried again in a moment is, and what has its own time keeps it. Proves O3, O13
+TEST_P(held_events, a_clock_that_is_set_back_does_not_put_off_what_was_rejected) {
+  relay r(*db, destination);
+  destination.refuse = [](const message&) { return publish_result{publish_status::message_rejected, "no"}; };
+  emit("k", "1");
+  emit("", "2");
+  emit("later", "3", {.deliver_at = time.now() + 1h});
+  run(r);
+  destination.refuse = nullptr;
+  time.advance(-2h);
+  run_for(r, 1s);
+  EXPECT_EQ(std::ranges::count(destination.payloads(), "1"), 1);
+  EXPECT_EQ(std::ranges::count(destination.payloads(), "2"), 1);
+  EXPECT_EQ(destination.seen.size(), 2u);
+}
+
+// The same if nobody was there when it happened. Proves O3
+TEST_P(held_events, a_clock_that_was_set_back_before_a_relay_starts_does_not_put_them_off) {
+  {
+    relay dead(*db, destination);
+    reject("1");
+    emit("k", "1");
+    run(dead);
+    dead.leave();
+  }
+  destination.refuse = nullptr;
+  time.advance(-2h);
+  relay r(*db, destination);
+  run_for(r, 1s);
+  EXPECT_EQ(destination.payloads(), names{"1"});
+}
+
 // Proves O13
 TEST_P(held_events, an_event_is_sent_when_its_time_has_come) {
   relay r(*db, destination);
