@@ -14,6 +14,7 @@
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
+#include "settle/verify.hpp"
 #include "support/order_world.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
@@ -144,6 +145,36 @@ TEST_P(held_events, after_five_attempts_an_event_has_failed_and_somebody_is_told
   EXPECT_EQ(failed[0].last_error, "too strange");
   run_for(r, 1min, 5s);
   EXPECT_EQ(attempts, 5) << "nobody tries again by himself";
+}
+
+// With an effect log and without one. Proves V2
+TEST_P(held_events, that_have_failed_are_named_by_the_checker) {
+  auto broker = sqlite::open_broker(dir.file("broker.db"));
+  broker->subscribe({"warehouse", {"t"}});
+  const auto broker_file = sqlite::open(dir.file("broker.db"));
+  relay r(*db, destination);
+  reject("bad");
+  const auto bad = emit("k", "bad");
+  run_for(r, 10s, 500ms);
+  ASSERT_EQ(status_of(bad), "FAILED");
+  const auto expect_named = [&](const std::string& subject, database* with_broker) {
+    const auto report = verify({.services = {db.get()}, .broker = with_broker});
+    EXPECT_EQ(report.failed, 1);
+    EXPECT_EQ(report.pending + report.lost, 0);
+    ASSERT_EQ(report.findings.size(), 1u);
+    EXPECT_EQ(report.findings[0].kind, "failed");
+    EXPECT_EQ(report.findings[0].subject, subject);
+  };
+  expect_named(bad.text(), broker_file.get());
+  expect_named(bad.text(), nullptr);
+  time.advance(13h);  // its row in the outbox goes
+  run_for(r, 1min, 4s);
+  expect_named(bad.text(), broker_file.get());
+  auto tx = db->begin();
+  note_committed(tx, {.topic = "t", .key = "k", .subject = "order-1", .event = bad});
+  tx.commit();
+  expect_named("order-1", broker_file.get());
+  expect_named("order-1", nullptr);
 }
 
 // Proves O3
