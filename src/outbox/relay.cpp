@@ -95,7 +95,7 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   // takes over need not look through all of it again.
   write_progress(tx);
   store_->expire(tx, expire_when_idle);
-  const auto change = ownership_.refresh(tx);
+  const auto change = ownership_.refresh(tx, in_doubt());
   std::map<int, outbox::cursor> cursors;
   if (!change.gained.empty()) cursors = store_->cursors(tx, ownership_.next_held());
   held_.reload(tx, ownership_.next_held(), !change.gained.empty());
@@ -127,7 +127,7 @@ bool relay::engine::relay_held(const std::stop_token& cancel) {
   if (!due || *due > env().now() || std::exchange(held_had_its_turn_, !held_had_its_turn_)) return false;
   if (!is_noted()) note_progress(cancel);
   auto settled = reached_;
-  std::erase_if(settled, [&](const auto& of) { return of.second < maybe_sent_.at(of.first); });
+  for (const int share : in_doubt()) settled.erase(share);
   auto found = held_.release(settled, cancel);
   if (found.rows.empty()) return false;
   const auto results = publish(found.messages);
@@ -266,6 +266,13 @@ void relay::engine::note_progress(const std::stop_token& cancel) {
   noted(head);
 }
 
+std::set<int> relay::engine::in_doubt() const {
+  std::set<int> shares;
+  for (const auto& [share, at] : reached_)
+    if (at < maybe_sent_.at(share)) shares.insert(share);
+  return shares;
+}
+
 std::optional<share_group> relay::engine::next_group() const {
   return outbox::next_group(reached_, head_, previous_);
 }
@@ -320,12 +327,13 @@ void relay::engine::leave() noexcept {
   }
   try {
     auto tx = db_.begin();
-    ownership_.release_all(tx);
+    ownership_.release_all(tx, in_doubt());
     tx.commit("relay.leave");
     ownership_.drop_all();
     reached_.clear();
     noted_.clear();
     unnoted_ = {};
+    maybe_sent_.clear();
   } catch (const std::exception& e) {
     env().log->write(log_level::warning, "relay_leave_failed", {{"outbox", db_.name()}, {"error", e.what()}});
   }

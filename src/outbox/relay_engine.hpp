@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,7 @@ class relay::engine {
   void write_progress(transaction& tx);
   void note_progress(const std::stop_token& cancel);
   void noted(const outbox::cursor& head);
+  std::set<int> in_doubt() const;  // shares in which something may have been sent that is to be sent again
   bool is_noted() const { return unnoted_.batches == 0 && reached_ == noted_; }
   std::optional<outbox::share_group> next_group() const;
   void name_source(std::vector<message>& messages) const;

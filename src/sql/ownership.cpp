@@ -59,7 +59,12 @@ ownership::scope_state ownership::read(transaction& tx, const running_leases& ru
   return {std::move(rows), found.empty() ? 0 : found[0][5].integer()};
 }
 
-ownership_change ownership::refresh(transaction& tx) {
+void ownership::release(transaction& tx, int share, std::int64_t epoch, const std::set<int>& in_doubt) const {
+  const auto nobody = in_doubt.contains(share) ? value("in doubt") : value();
+  tx.execute(queries::sql::release_share, {settings_.scope, share, member_, epoch, nobody});
+}
+
+ownership_change ownership::refresh(transaction& tx, const std::set<int>& in_doubt) {
   const auto now = db_.env().now();
   const auto until = now + settings_.lease_ttl;
   const auto running = running_at(now, settings_.lease_ttl);
@@ -81,7 +86,7 @@ ownership_change ownership::refresh(transaction& tx) {
     if (kept)
       next_held_[row.share] = {row.epoch, row.position};
     else
-      tx.execute(queries::sql::release_share, {scope, row.share, member_, row.epoch});
+      release(tx, row.share, row.epoch, in_doubt);
   }
   if (!next_held_.empty()) tx.execute(queries::sql::renew_shares, {scope, member_, until});
   for (const int share : plan.claim) {
@@ -146,9 +151,8 @@ std::vector<int> ownership::drop_all() {
   return dropped;
 }
 
-void ownership::release_all(transaction& tx) const {
-  for (const auto& [share, held] : held_)
-    tx.execute(queries::sql::release_share, {settings_.scope, share, member_, held.epoch});
+void ownership::release_all(transaction& tx, const std::set<int>& in_doubt) const {
+  for (const auto& [share, held] : held_) release(tx, share, held.epoch, in_doubt);
   tx.execute(queries::sql::remove_member, {settings_.scope, member_});
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -78,8 +79,9 @@ class ownership {
   bool due() const;
 
   // In a write transaction: renews, claims what is free, releases what is more than our part.
-  // What it decided counts only once applied() is called after the commit.
-  ownership_change refresh(transaction& tx);
+  // What it decided counts only once applied() is called after the commit. Who gets a share of `in_doubt`
+  // finds it taken over, not given back, and need not wait for a lease all the same.
+  ownership_change refresh(transaction& tx, const std::set<int>& in_doubt = {});
   void applied();
 
   // In a write transaction: moves positions, under the fence. Throws ownership_lost, naming the first
@@ -96,8 +98,8 @@ class ownership {
   // Forgets everything held, e.g. after ownership_lost; the next refresh() finds out what is ours.
   std::vector<int> drop_all();
 
-  // In a write transaction: gives everything back.
-  void release_all(transaction& tx) const;
+  // In a write transaction: gives everything back; `in_doubt` as above.
+  void release_all(transaction& tx, const std::set<int>& in_doubt = {}) const;
 
   const std::map<int, holding>& held() const { return held_; }
   const std::map<int, holding>& next_held() const { return next_held_; }  // as refresh() decided
@@ -105,6 +107,7 @@ class ownership {
 
  private:
   void ensure_shares(transaction& tx) const;
+  void release(transaction& tx, int share, std::int64_t epoch, const std::set<int>& in_doubt) const;
   error lost(int share) const;
 
   struct scope_state {

@@ -299,6 +299,36 @@ TEST_P(ownership_in, released_shares_are_free_at_once) {
   EXPECT_EQ(two.held().at(2).epoch, 2);
 }
 
+TEST_P(ownership_in, what_is_released_in_doubt_is_free_at_once_and_taken_over) {
+  auto one = make();
+  auto two = make();
+  refresh(one);
+  {
+    auto tx = db_->begin();
+    one.release_all(tx, {1, 3});
+    tx.commit();
+  }
+  one.drop_all();
+  const auto change = refresh(two);
+  EXPECT_EQ(change.gained.size(), 4u);
+  EXPECT_EQ(change.taken_over, (std::vector{1, 3}));
+}
+
+TEST_P(ownership_in, what_is_given_away_in_doubt_is_not_renewed_by_who_gave_it) {
+  auto one = make();
+  auto two = make();
+  refresh(one);
+  refresh(two);
+  for (int i = 0; i < 2; ++i) {
+    auto tx = db_->begin();
+    one.refresh(tx, {0, 1, 2, 3});
+    tx.commit();
+    one.applied();
+  }
+  EXPECT_EQ(one.held().size(), 2u);
+  EXPECT_EQ(refresh(two).taken_over.size(), 2u);
+}
+
 TEST_P(ownership_in, a_replaced_owner_cannot_release_what_is_not_its_own_any_more) {
   auto one = make();
   auto two = make();

@@ -7,18 +7,13 @@
 #include <set>
 #include <stdexcept>
 
-#include "settle/metrics.hpp"
 #include "settle/outbox.hpp"
-#include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
-#include "settle/testing.hpp"
 #include "settle/verify.hpp"
+#include "support/held_events_world.hpp"
 #include "support/order_world.hpp"
-#include "support/postgres_fixture.hpp"
-#include "support/quiet_log.hpp"
-#include "support/recording_publisher.hpp"
 
 namespace settle {
 namespace {
@@ -26,72 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using names = std::vector<std::string>;
 
-struct held_events : ::testing::TestWithParam<dialect> {
-  void SetUp() override {
-    if (on_postgres()) {
-      if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
-      own.emplace();
-    }
-    db = open(nullptr);
-  }
-
-  static bool on_postgres() { return GetParam() == dialect::postgres; }
-  static std::string table(const std::string& name) { return (on_postgres() ? "settle." : "settle_") + name; }
-
-  std::unique_ptr<database> open(fault_points* faults) {
-    const environment env{.time = &time, .log = &log, .counters = &counters, .faults = faults};
-    auto opened = on_postgres() ? postgres::open(own->conninfo(), {.env = env})
-                                : sqlite::open(dir.file("service.db"), {.env = env});
-    migrate(*opened);
-    return opened;
-  }
-
-  event_id emit(const std::string& key, const std::string& payload, const publish_options& options = {}) {
-    auto tx = db->begin();
-    const auto id = publish(tx, event{.topic = "t", .type = "e", .key = key, .payload = payload}, options);
-    tx.commit();
-    return id;
-  }
-
-  static void run(relay& r) {
-    while (r.run_once()) {
-    }
-  }
-
-  // Long enough for every attempt.
-  void run_for(relay& r, duration how_long, duration step = 100ms) {
-    for (duration passed{}; passed < how_long; passed += step) {
-      run(r);
-      time.advance(step);
-    }
-    run(r);
-  }
-
-  void reject(const std::string& payload) {
-    destination.refuse = [payload](const message& m) {
-      return publish_result{
-          m.payload == payload ? publish_status::message_rejected : publish_status::confirmed, "too strange"};
-    };
-  }
-
-  std::string status_of(const event_id& id) {
-    return db->read()
-        .execute("select status from " + table("outbox_events") + " where event_id = $1", {id})[0][0]
-        .text();
-  }
-
-  std::int64_t held() {
-    return db->read().execute("select count(*) from " + table("outbox_held"))[0][0].integer();
-  }
-
-  std::optional<test::scratch_database> own;
-  test::temp_dir dir;
-  testing::manual_time time;
-  test::quiet_log log;
-  metrics counters;
-  std::unique_ptr<database> db;
-  test::recording_publisher destination;
-};
+struct held_events : test::held_events_world {};
 
 // Proves O3, O4
 TEST_P(held_events, later_ones_of_a_rejected_key_wait_behind_it_and_nobody_else_does) {

@@ -29,8 +29,9 @@ returning epoch, position
 -- name: renew_shares
 update settle_shares set lease_until = $3 where scope = $1 and owner = $2
 
+-- $5 is null, or a word that is no member: then the next owner is to know that it has not all been given back.
 -- name: release_share
-update settle_shares set owner = null, lease_until = 0
+update settle_shares set owner = $5, lease_until = 0
 where scope = $1 and share = $2 and owner = $3 and epoch = $4
 
 -- The fence: no row changes unless the share is still owned in this epoch.
