@@ -55,7 +55,7 @@ std::string checked_text(const verify_input& input) {
 }
 
 std::string numbers_text(const verify_report& of) {
-  const std::vector<std::vector<std::string>> rows{
+  std::vector<std::vector<std::string>> rows{
       {"committed", grouped(of.committed),
        of.from_records ? "events in the outboxes" : "causes in the effect logs"},
       {"published", grouped(of.published), "of them at the broker"},
@@ -69,6 +69,9 @@ std::string numbers_text(const verify_report& of) {
       {"ghosts", grouped(of.ghosts), "applied, but never committed"},
       {"reordered", grouped(of.reordered), "applied before an earlier one of their key"},
   };
+  if (of.failed > 0)
+    rows.insert(rows.end() - 4,
+                {"failed", grouped(of.failed), "rejected events: see `settle outbox failed`"});
   return table({align::left, align::right, align::left}, rows, 2);
 }
 
@@ -85,6 +88,11 @@ std::string findings_text(const verify_report& of) {
 std::string verdict(const verify_report& of) {
   if (!of.clean()) return "FOUND: the promise is broken, see above.";
   if (of.committed == 0 && of.applied == 0) return "NOTHING TO JUDGE: the databases hold no events.";
+  if (of.failed > 0)
+    return fmt::format(
+        "CLEAN{}: nothing lost; but events that the broker rejects were given up: see `settle outbox "
+        "failed`.",
+        of.from_records ? " as far as records tell" : "");
   if (of.from_records)
     return "CLEAN as far as outbox, broker and deduplication records tell; there is no effect log.";
   if (of.pending > 0)
@@ -102,6 +110,7 @@ std::string last_line(const verify_report& of) {
   if (of.reordered > 0) line += fmt::format(", {} reordered", grouped(of.reordered));
   if (of.pending > 0) line += fmt::format(", {} pending", grouped(of.pending));
   if (of.given_up > 0) line += fmt::format(", {} given up", grouped(of.given_up));
+  if (of.failed > 0) line += fmt::format(", {} failed", grouped(of.failed));
   return line;
 }
 
@@ -128,6 +137,7 @@ std::string report_json(const verify_report& of) {
                                       {"applied", of.applied},
                                       {"pending", of.pending},
                                       {"given_up", of.given_up},
+                                      {"failed", of.failed},
                                       {"lost", of.lost},
                                       {"doubled", of.doubled},
                                       {"ghosts", of.ghosts},

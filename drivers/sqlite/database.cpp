@@ -31,7 +31,7 @@ void sqlite_database::release(std::unique_ptr<connection> idle) noexcept { pool_
 
 std::unique_ptr<wakeup> sqlite_database::watch() {
   if (!where_.vfs.empty()) return std::make_unique<nothing_to_watch>();
-  return std::make_unique<wal_watch>(where_.path);
+  return std::make_unique<wal_watch>(where_.path, env());
 }
 
 std::unique_ptr<database> open(const std::string& path, const options& opts) {

@@ -9,24 +9,27 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-
-#include "settle/error.hpp"
+#include <utility>
 
 namespace settle::inline v0::sqlite {
 
-wal_watch::wal_watch(const std::string& database_path)
-    : wal_path_(database_path + "-wal"), queue_path_(database_path + "-queue") {}
+wal_watch::wal_watch(const std::string& database_path, const environment& env)
+    : wal_path_(database_path + "-wal"), queue_path_(database_path + "-queue"), env_(env) {}
 
 // Closing an inotify instance costs the kernel tens of milliseconds, so only who really waits opens one.
-void wal_watch::open() {
-  inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  stop_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (inotify_ < 0 || stop_ < 0)
-    throw error(errc::store_unavailable,
-                std::string("cannot watch ") + wal_path_ + ": " + std::strerror(errno) +
-                    "; the limits are fs.inotify.max_user_instances and the open files of the process");
+bool wal_watch::open() {
+  if (stop_ < 0) stop_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (stop_ >= 0) inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (inotify_ < 0) {
+    const auto why = std::string(std::strerror(errno)) +
+                     "; the limits are fs.inotify.max_user_instances and the open files of the process";
+    if (!std::exchange(reported_, true))
+      env_.log->write(log_level::warning, "wakeups_unavailable", {{"file", wal_path_}, {"error", why}});
+    return false;
+  }
   watch(wal_path_, wal_);
   watch(queue_path_, queue_);
+  return true;
 }
 
 wal_watch::~wal_watch() {
@@ -67,7 +70,8 @@ bool wal_watch::poll(duration at_most) {
 
 void wal_watch::wait(duration at_most, std::stop_token stop) {
   if (inotify_ < 0) {
-    open();
+    // Whoever waits here looks by itself after at_most, so going without wake-ups costs only time.
+    if (!open()) asleep_.wait(at_most, std::move(stop));
     return;  // what was committed before the watch began must be looked for now
   }
   watch(wal_path_, wal_);

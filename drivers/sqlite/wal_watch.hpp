@@ -9,13 +9,24 @@
 #include <mutex>
 #include <string>
 
+#include "settle/environment.hpp"
 #include "settle/wakeup.hpp"
 
 namespace settle::inline v0::sqlite {
 
+// For files that no other process can see: sleeps out its time, or until it is stopped.
+class nothing_to_watch final : public wakeup {
+ public:
+  void wait(duration at_most, std::stop_token stop) override;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any never_;
+};
+
 class wal_watch final : public wakeup {
  public:
-  explicit wal_watch(const std::string& database_path);
+  wal_watch(const std::string& database_path, const environment& env);
   ~wal_watch() override;
   wal_watch(const wal_watch&) = delete;
   wal_watch& operator=(const wal_watch&) = delete;
@@ -28,7 +39,7 @@ class wal_watch final : public wakeup {
     bool written = false;    // somebody wrote the log
   };
 
-  void open();
+  bool open();  // false: the kernel has none for us
   void watch(const std::string& path, int& descriptor);
   bool poll(duration at_most);
   news drain();
@@ -39,16 +50,9 @@ class wal_watch final : public wakeup {
   int stop_ = -1;
   int wal_ = -1;
   int queue_ = -1;
-};
-
-// For files that no other process can see: sleeps out its time, or until it is stopped.
-class nothing_to_watch final : public wakeup {
- public:
-  void wait(duration at_most, std::stop_token stop) override;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable_any never_;
+  nothing_to_watch asleep_;  // without descriptors
+  environment env_;
+  bool reported_ = false;
 };
 
 }  // namespace settle::inline v0::sqlite

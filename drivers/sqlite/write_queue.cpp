@@ -123,6 +123,21 @@ void help(const std::shared_ptr<write_queue::state>& s) {
   }
 }
 
+// Whoever needs it has the turn, and must not keep it without a thread that waits for the file.
+void start_helper(const std::shared_ptr<write_queue::state>& s) {
+  try {
+    std::thread([kept = s] { help(kept); }).detach();
+  } catch (const std::system_error& e) {
+    s->taken = false;
+    s->changed.notify_all();
+    throw error(errc::store_unavailable,
+                fmt::format("cannot start the thread that waits for {}: {}; the limits are RLIMIT_NPROC and "
+                            "the tasks of the control group",
+                            s->path, e.code().message()));
+  }
+  s->helper_started = true;
+}
+
 }  // namespace
 
 write_queue::write_queue(const std::string& lock_path) : state_(std::make_shared<state>()) {
@@ -159,11 +174,8 @@ write_queue::turn write_queue::acquire(duration at_most, const std::stop_token& 
   if (s.file == file_lock::none && s.try_file_lock()) s.file = file_lock::ours;
   if (s.file == file_lock::ours) return turn(state_);
 
+  if (!s.helper_started) start_helper(state_);
   s.file = file_lock::awaited;
-  if (!s.helper_started) {
-    std::thread([kept = state_] { help(kept); }).detach();
-    s.helper_started = true;
-  }
   s.changed.notify_all();
   const auto settled = [&] { return s.file != file_lock::awaited; };
   s.changed.wait_until(lock, cancel, deadline, settled);

@@ -1,6 +1,7 @@
 #include "sqlite/write_queue.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -190,6 +191,33 @@ TEST_F(write_queue_on_a_file, a_waiter_that_gives_up_in_the_middle_does_not_hold
   second.join();
   EXPECT_EQ(first_outcome, errc::cancelled);
   EXPECT_EQ(second_outcome, std::nullopt);
+}
+
+void allow_threads(rlim_t count) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NPROC, &limit);
+  limit.rlim_cur = count;
+  ::setrlimit(RLIMIT_NPROC, &limit);
+}
+
+// Who has to wait for another process needs a thread once. Proves I4
+TEST_F(write_queue_on_a_file, who_can_have_no_thread_is_told_so_and_leaves_the_turn_to_others) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become somebody who has no threads left";
+  child_process child([&] {
+    write_queue first(path()), second(path());
+    constexpr uid_t somebody = 54'322;  // nobody else counts against its limit, and root has none
+    if (::setgid(somebody) != 0 || ::setuid(somebody) != 0) return 1;
+    allow_threads(1);
+    auto turn = first.acquire(0s, {});
+    if (try_acquire(second, 1ms) != errc::store_unavailable) return 2;
+    if (try_acquire(second, 1ms) != errc::store_unavailable) return 3;
+    turn.release();
+    if (try_acquire(second, 1ms) != std::nullopt) return 4;
+    turn = first.acquire(0s, {});
+    allow_threads(10);
+    return try_acquire(second, 1ms) == errc::store_busy ? 0 : 5;
+  });
+  EXPECT_EQ(child.wait(), 0);
 }
 
 TEST_F(write_queue_on_a_file, the_lock_is_free_when_its_holder_is_killed) {

@@ -36,7 +36,8 @@ struct relay_options {
   // Payload bytes per batch; a single larger event still goes, alone.
   std::size_t batch_bytes_max = 4 * 1024 * 1024;
   // How long a silent owner keeps its part before another relay takes over. Shorter is faster
-  // take-over; the fence keeps it correct at any value. Renewed three times in this time.
+  // take-over; the fence keeps it correct at any value. Renewed three times in this time. Relays of one
+  // outbox may have different ones of up to an hour; longer ones should be alike.
   duration lease_ttl = std::chrono::seconds(10);
   // How often to look without a wake-up, at least. The wake-up is the rule; this is the safety net. On
   // PostgreSQL, where a program may publish with SQL alone, the relay looks more often while events flow:

@@ -39,7 +39,7 @@ struct verify_input {
 };
 
 struct verify_finding {
-  std::string kind;  // lost, doubled, ghost or reordered
+  std::string kind;  // lost, doubled, ghost or reordered; failed, which breaks no promise but needs somebody
   std::string consumer;
   std::string subject;
   std::string detail;
@@ -56,6 +56,7 @@ struct verify_report {
   std::int64_t applied = 0;    // distinct (consumer, subject) applied
   std::int64_t pending = 0;    // not applied yet, and still on their way, or waiting for another try
   std::int64_t given_up = 0;   // not applied, but there is a dead letter
+  std::int64_t failed = 0;     // not applied: the broker rejects the event, and the relay has given it up
   std::int64_t lost = 0;       // not applied, and nowhere on their way
   std::int64_t doubled = 0;    // applied more than once
   std::int64_t ghosts = 0;     // applied, but never committed

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "base/retry.hpp"
 #include "base/sortable.hpp"
@@ -100,7 +101,11 @@ void held_events::insert(transaction& tx, std::span<const held_event> held) cons
   tx.execute_many(queries::outbox::hold_event, rows);
 }
 
-void held_events::reload(transaction& tx, const std::map<int, sql::holding>& shares) {
+void held_events::reload(transaction& tx, const std::map<int, sql::holding>& shares, bool gained) {
+  const auto now = db_.env().now();
+  // Not each time: it looks at everything that waits for its own time.
+  if (now < std::exchange(reloaded_at_, now) || gained)
+    tx.post(queries::outbox::pull_held, {now, now + options_.retry_wait_max, mask_of(shares)});
   held_book fresh;
   const auto rows = tx.execute(queries::outbox::read_held_keys);
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -72,8 +72,9 @@ class held_events {
   // In the transaction that moves the cursor past them.
   void insert(transaction& tx, std::span<const held_event> held) const;
 
-  // In any transaction: what waits in these shares. Operators change it, too.
-  void reload(transaction& tx, const std::map<int, sql::holding>& shares);
+  // In a write transaction: what waits in these shares. Operators change it, too. `gained`: some are new to
+  // us.
+  void reload(transaction& tx, const std::map<int, sql::holding>& shares, bool gained);
 
   struct batch {
     struct row {
@@ -107,6 +108,7 @@ class held_events {
   const sql::ownership& owned_;
   relay_options options_;
   held_book book_;
+  timestamp reloaded_at_{};
 };
 
 }  // namespace settle::outbox

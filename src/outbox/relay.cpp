@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/retry.hpp"
 #include "base/sortable.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/relay_engine.hpp"
@@ -58,7 +57,8 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
       ownership_(outbox, {std::string(outbox::ownership_scope), outbox::share_count, options.lease_ttl}),
       arrivals_(outbox.watch()),
       store_(outbox::store_of(outbox, options)),
-      held_(outbox, ownership_, options) {
+      held_(outbox, ownership_, options),
+      pause_(retry_wait, options.retry_wait_max) {
   check(options);
 }
 
@@ -66,7 +66,7 @@ bool relay::engine::run_once(const std::stop_token& cancel) {
   try {
     refresh_if_due(cancel);  // also while paused: an outage of the broker is no reason to lose the lease
     if (unnoted_.due) note_progress(cancel);  // it failed the last time
-    if (env().now() < pause_.until) return false;
+    if (!pause_.may_try(env().now())) return false;
     if (relay_held(cancel)) return true;
     auto group = next_group();
     if (!group) {
@@ -95,10 +95,10 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   // takes over need not look through all of it again.
   write_progress(tx);
   store_->expire(tx, expire_when_idle);
-  const auto change = ownership_.refresh(tx);
+  const auto change = ownership_.refresh(tx, in_doubt());
   std::map<int, outbox::cursor> cursors;
   if (!change.gained.empty()) cursors = store_->cursors(tx, ownership_.next_held());
-  held_.reload(tx, ownership_.next_held());
+  held_.reload(tx, ownership_.next_held(), !change.gained.empty());
   tx.commit("relay.lease");
   ownership_.applied();
   for (const int share : change.lost) {
@@ -127,7 +127,7 @@ bool relay::engine::relay_held(const std::stop_token& cancel) {
   if (!due || *due > env().now() || std::exchange(held_had_its_turn_, !held_had_its_turn_)) return false;
   if (!is_noted()) note_progress(cancel);
   auto settled = reached_;
-  std::erase_if(settled, [&](const auto& of) { return of.second < maybe_sent_.at(of.first); });
+  for (const int share : in_doubt()) settled.erase(share);
   auto found = held_.release(settled, cancel);
   if (found.rows.empty()) return false;
   const auto results = publish(found.messages);
@@ -266,6 +266,13 @@ void relay::engine::note_progress(const std::stop_token& cancel) {
   noted(head);
 }
 
+std::set<int> relay::engine::in_doubt() const {
+  std::set<int> shares;
+  for (const auto& [share, at] : reached_)
+    if (at < maybe_sent_.at(share)) shares.insert(share);
+  return shares;
+}
+
 std::optional<share_group> relay::engine::next_group() const {
   return outbox::next_group(reached_, head_, previous_);
 }
@@ -275,17 +282,16 @@ void relay::engine::pause_if_failed(std::span<const outbox::fate> fates,
   const auto down = std::ranges::find(fates, outbox::fate::unknown);
   if (down == fates.end()) {
     const bool confirmed = std::ranges::find(fates, outbox::fate::confirmed) != fates.end();
-    if (!confirmed || pause_.failures == 0) return;
-    pause_ = {};
+    if (!confirmed || !pause_.lasts()) return;
+    pause_.ends(env().now());
     env().log->write(log_level::info, "relay_resumed", {{"outbox", db_.name()}});
     return;
   }
-  ++pause_.failures;
-  pause_.until = env().now() + quadratic_wait(pause_.failures, retry_wait, options_.retry_wait_max);
+  pause_.goes_on(env().now());
   env().counters->add("settle_relay_failures_total", {{"fault", "destination"}});
   env().log->write(log_level::warning, "relay_paused",
                    {{"outbox", db_.name()},
-                    {"failures", std::to_string(pause_.failures)},
+                    {"failures", std::to_string(pause_.failures())},
                     {"reason", results[static_cast<std::size_t>(down - fates.begin())].reason}});
 }
 
@@ -304,9 +310,9 @@ duration relay::engine::idle_wait() const {
   const auto now = env().now();
   auto wait = std::min(options_.idle_poll, options_.lease_ttl / 3);
   // While events flow, those that nobody announces are looked for often: each pause is a part of the silence.
-  if (store_->commits_unnoticed())
+  if (store_->commits_unnoticed() && last_arrival_ <= now)  // else the clock was set back
     wait = std::min(wait, std::max<duration>((now - last_arrival_) / 4, shortest_poll));
-  if (pause_.until > now) return std::min(wait, pause_.until - now);
+  if (!pause_.may_try(now)) return std::min(wait, pause_.until() - now);
   if (const auto due = held_.book().next_due()) wait = std::clamp(*due - now, duration::zero(), wait);
   return wait;
 }
@@ -321,12 +327,13 @@ void relay::engine::leave() noexcept {
   }
   try {
     auto tx = db_.begin();
-    ownership_.release_all(tx);
+    ownership_.release_all(tx, in_doubt());
     tx.commit("relay.leave");
     ownership_.drop_all();
     reached_.clear();
     noted_.clear();
     unnoted_ = {};
+    maybe_sent_.clear();
   } catch (const std::exception& e) {
     env().log->write(log_level::warning, "relay_leave_failed", {{"outbox", db_.name()}, {"error", e.what()}});
   }

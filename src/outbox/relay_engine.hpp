@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/outage.hpp"
 #include "outbox/held.hpp"
 #include "outbox/store.hpp"
 #include "settle/relay.hpp"
@@ -42,6 +44,7 @@ class relay::engine {
   void write_progress(transaction& tx);
   void note_progress(const std::stop_token& cancel);
   void noted(const outbox::cursor& head);
+  std::set<int> in_doubt() const;  // shares in which something may have been sent that is to be sent again
   bool is_noted() const { return unnoted_.batches == 0 && reached_ == noted_; }
   std::optional<outbox::share_group> next_group() const;
   void name_source(std::vector<message>& messages) const;
@@ -78,11 +81,7 @@ class relay::engine {
   outbox::held_events held_;
   bool held_had_its_turn_ = false;
 
-  struct pause {
-    std::int64_t failures = 0;  // in a row
-    timestamp until{};
-  };
-  pause pause_;  // the destination refuses: everything waits
+  outage pause_;  // the destination refuses: everything waits
 };
 
 }  // namespace settle::inline v0

@@ -101,7 +101,8 @@ table_relay::engine::engine(database& db, publisher& destination, table_mapping 
       options_(options),
       ownership_(db, {"table:" + mapping_.table, outbox::share_count, options.lease_ttl}),
       arrivals_(db.watch()),
-      held_({retry_wait, options.retry_wait_max}) {
+      held_({retry_wait, options.retry_wait_max}),
+      down_(retry_wait, options.retry_wait_max) {
   check(options);
 }
 
@@ -121,7 +122,7 @@ bool table_relay::engine::relay_batch(const std::stop_token& cancel) {
   if (!done_.empty()) turn(false, cancel);  // it failed the last time; before anything is given away
   refresh_if_due(cancel);
   const auto now = env().now();
-  const bool may_read = !ownership_.held().empty() && now >= down_.until && !held_.full(now);
+  const bool may_read = !ownership_.held().empty() && down_.may_try(now) && !held_.full(now);
   if (may_read && next_.empty() && anything_waits()) turn(true, cancel);
   if (!may_read || next_.empty()) {
     ++quiet_looks_;
@@ -225,7 +226,7 @@ void table_relay::engine::send(const std::stop_token& cancel) {
   pause_if_down();
   env().counters->add("settle_table_relay_published_total", {{"table", mapping_.table}},
                       static_cast<std::int64_t>(done_.published.size()));
-  if (!done_.empty()) turn(down_.failures == 0 && !held_.full(env().now()), cancel);
+  if (!done_.empty()) turn(!down_.lasts() && !held_.full(env().now()), cancel);
 }
 
 // From here on a rejected row's `attempts` counts this one too.
@@ -252,14 +253,14 @@ void table_relay::engine::charge() {
 
 void table_relay::engine::pause_if_down() {
   if (done_.down) {
-    ++down_.failures;
-    down_.until = env().now() + quadratic_wait(down_.failures, retry_wait, options_.retry_wait_max);
+    down_.goes_on(env().now());
     env().counters->add("settle_table_relay_failures_total",
                         {{"table", mapping_.table}, {"fault", "destination"}});
     env().log->write(
         log_level::warning, "table_relay_paused",
-        {{"table", mapping_.table}, {"failures", std::to_string(down_.failures)}, {"reason", *done_.down}});
-  } else if (std::exchange(down_, {}).failures > 0) {
+        {{"table", mapping_.table}, {"failures", std::to_string(down_.failures())}, {"reason", *done_.down}});
+  } else if (down_.lasts()) {
+    down_.ends(env().now());
     env().log->write(log_level::info, "table_relay_resumed", {{"table", mapping_.table}});
   }
 }
@@ -278,7 +279,7 @@ duration table_relay::engine::idle_wait() const {
   const auto now = env().now();
   auto wait =
       std::min(quadratic_wait(quiet_looks_, first_quiet_wait, options_.idle_poll), options_.lease_ttl / 3);
-  if (down_.until > now) wait = std::min(options_.lease_ttl / 3, down_.until - now);
+  if (!down_.may_try(now)) wait = std::min(options_.lease_ttl / 3, down_.until() - now);
   return std::min(wait, held_.next(now, now + wait) - now);
 }
 

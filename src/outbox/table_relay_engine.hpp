@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/outage.hpp"
 #include "outbox/table_rows.hpp"
 #include "outbox/table_sql.hpp"
 #include "settle/table_relay.hpp"
@@ -57,11 +58,7 @@ class table_relay::engine {
   std::size_t average_bytes_ = 16 * 1024;  // the first read is careful
   std::int64_t quiet_looks_ = 0;           // in a row
 
-  struct pause {
-    std::int64_t failures = 0;  // in a row
-    timestamp until{};
-  };
-  pause down_;  // the destination refuses: everything waits
+  outage down_;  // the destination refuses: everything waits
 };
 
 }  // namespace settle::inline v0

@@ -176,23 +176,28 @@ void held_keys::drop_shares(std::span<const int> shares) {
   });
 }
 
+// A clock that was set back must not put it off.
+bool held_keys::waits(const held& one, timestamp now) const {
+  return one.until > now && one.until - now <= limits_.wait_max;
+}
+
 bool held_keys::full(timestamp now) const {
   const auto waiting =
-      std::ranges::count_if(held_, [&](const auto& entry) { return entry.second.until > now; });
+      std::ranges::count_if(held_, [&](const auto& entry) { return waits(entry.second, now); });
   return static_cast<std::size_t>(waiting) >= keys_max;
 }
 
 std::string held_keys::waiting(timestamp now) const {
   json_array all;
   for (const auto& [key, one] : held_)
-    if (one.until > now) all.add(key);
+    if (waits(one, now)) all.add(key);
   return all.text();
 }
 
 timestamp held_keys::next(timestamp now, timestamp otherwise) const {
   auto earliest = otherwise;
   for (const auto& [key, one] : held_)
-    if (one.until > now) earliest = std::min(earliest, one.until);
+    if (waits(one, now)) earliest = std::min(earliest, one.until);
   return earliest;
 }
 

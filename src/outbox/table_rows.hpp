@@ -90,14 +90,15 @@ class held_keys {
   timestamp next(timestamp now, timestamp otherwise) const;  // when the next of them may go on
 
  private:
-  void forget_gone(timestamp now);
-
   struct held {
     std::string row;
     std::int64_t attempts = 0;
     int share = 0;
     timestamp until{};
   };
+  bool waits(const held& one, timestamp now) const;
+  void forget_gone(timestamp now);
+
   limits limits_;
   std::map<std::string, held, std::less<>> held_;  // by wait_key
 };

@@ -103,6 +103,16 @@ TEST_F(held, no_more_keys_wait_than_are_allowed) {
   EXPECT_FALSE(keys.full(now + 1s));
 }
 
+// Proves O3
+TEST_F(held, a_clock_that_is_set_back_puts_nothing_off) {
+  for (std::size_t i = 0; i < held_keys::keys_max; ++i)
+    keys.rejected({std::to_string(i), std::to_string(i)}, now);
+  now -= 2h;
+  EXPECT_FALSE(keys.full(now));
+  EXPECT_EQ(keys.waiting(now), "[]");
+  EXPECT_EQ(keys.next(now, now + 1h), now + 1h);
+}
+
 TEST_F(held, what_was_taken_away_is_forgotten) {
   keys.rejected({"1", "gone"}, now);
   now += 1h;

@@ -10,7 +10,7 @@
 namespace settle::sql {
 
 ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t members_alive,
-                              const std::string& me, timestamp now) {
+                              const std::string& me, const running_leases& running) {
   const auto members = std::max<std::int64_t>(members_alive, 1);
   const auto fair = (static_cast<std::int64_t>(shares.size()) + members - 1) / members;
   std::vector<int> mine;
@@ -18,7 +18,7 @@ ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t me
   for (const auto& row : shares) {
     if (row.owner == me)
       mine.push_back(row.share);
-    else if (row.owner.empty() || row.lease_until <= now)
+    else if (row.owner.empty() || !running.include(row.lease_until))
       free.push_back(row.share);
   }
   ownership_plan plan;
@@ -36,7 +36,10 @@ ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t me
 ownership::ownership(database& db, settings with)
     : db_(db), settings_(std::move(with)), member_(db.env().ids->next_as<member_id>().text()) {}
 
-bool ownership::due() const { return db_.env().now() >= next_refresh_; }
+bool ownership::due() const {
+  const auto now = db_.env().now();
+  return now >= next_refresh_ || next_refresh_ - now > settings_.lease_ttl / 3;
+}
 
 void ownership::ensure_shares(transaction& tx) const {
   std::vector<parameters> rows;
@@ -44,8 +47,8 @@ void ownership::ensure_shares(transaction& tx) const {
   tx.execute_many(queries::sql::add_share, rows);
 }
 
-ownership::scope_state ownership::read(transaction& tx, timestamp now) const {
-  const auto found = tx.execute(queries::sql::read_shares, {settings_.scope, now});
+ownership::scope_state ownership::read(transaction& tx, const running_leases& running) const {
+  const auto found = tx.execute(queries::sql::read_shares, {settings_.scope, running.now, running.latest});
   std::vector<share_row> rows;
   rows.reserve(found.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -56,19 +59,25 @@ ownership::scope_state ownership::read(transaction& tx, timestamp now) const {
   return {std::move(rows), found.empty() ? 0 : found[0][5].integer()};
 }
 
-ownership_change ownership::refresh(transaction& tx) {
+void ownership::release(transaction& tx, int share, std::int64_t epoch, const std::set<int>& in_doubt) const {
+  const auto nobody = in_doubt.contains(share) ? value("in doubt") : value();
+  tx.execute(queries::sql::release_share, {settings_.scope, share, member_, epoch, nobody});
+}
+
+ownership_change ownership::refresh(transaction& tx, const std::set<int>& in_doubt) {
   const auto now = db_.env().now();
   const auto until = now + settings_.lease_ttl;
+  const auto running = running_at(now, settings_.lease_ttl);
   const auto& scope = settings_.scope;
-  tx.execute(queries::sql::forget_dead_members, {scope, now});
+  tx.execute(queries::sql::forget_dead_members, {scope, now, running.latest});
   tx.execute(queries::sql::renew_member, {scope, member_, until});
-  auto state = read(tx, now);
+  auto state = read(tx, running);
   if (static_cast<int>(state.shares.size()) < settings_.shares) {
     ensure_shares(tx);
-    state = read(tx, now);
+    state = read(tx, running);
   }
   const auto& rows = state.shares;
-  const auto plan = plan_ownership(rows, state.members_alive, member_, now);
+  const auto plan = plan_ownership(rows, state.members_alive, member_, running);
 
   next_held_.clear();
   for (const auto& row : rows) {
@@ -77,11 +86,12 @@ ownership_change ownership::refresh(transaction& tx) {
     if (kept)
       next_held_[row.share] = {row.epoch, row.position};
     else
-      tx.execute(queries::sql::release_share, {scope, row.share, member_, row.epoch});
+      release(tx, row.share, row.epoch, in_doubt);
   }
   if (!next_held_.empty()) tx.execute(queries::sql::renew_shares, {scope, member_, until});
   for (const int share : plan.claim) {
-    const auto claimed = tx.execute(queries::sql::claim_share, {scope, share, member_, until, now});
+    const auto claimed =
+        tx.execute(queries::sql::claim_share, {scope, share, member_, until, now, running.latest});
     if (!claimed.empty()) next_held_[share] = {claimed[0][0].integer(), claimed[0][1].integer()};
   }
 
@@ -141,9 +151,8 @@ std::vector<int> ownership::drop_all() {
   return dropped;
 }
 
-void ownership::release_all(transaction& tx) const {
-  for (const auto& [share, held] : held_)
-    tx.execute(queries::sql::release_share, {settings_.scope, share, member_, held.epoch});
+void ownership::release_all(transaction& tx, const std::set<int>& in_doubt) const {
+  for (const auto& [share, held] : held_) release(tx, share, held.epoch, in_doubt);
   tx.execute(queries::sql::remove_member, {settings_.scope, member_});
 }
 

@@ -5,8 +5,10 @@
 // advance() changes nothing for an owner that was replaced, however long it was asleep.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,9 +33,26 @@ struct ownership_plan {
   friend bool operator==(const ownership_plan&, const ownership_plan&) = default;
 };
 
+// Which leases run: those that end in it. One that ends later was written before the clock was set back, and
+// waiting for its end could take as long as that.
+struct running_leases {
+  timestamp now;
+  timestamp latest;
+  bool include(timestamp end) const { return end > now && end <= latest; }
+};
+
+// Members may have different leases and, on several machines, clocks: the longest lease that settled allows
+// is an hour. One that others do not believe only means that shares change hands for nothing; the epoch keeps
+// that correct.
+constexpr duration lease_believed_min = std::chrono::minutes(65);
+constexpr int lease_believed_ttls = 4;
+inline running_leases running_at(timestamp now, duration own_ttl) {
+  return {now, now + std::max<duration>(lease_believed_ttls * own_ttl, lease_believed_min)};
+}
+
 // Pure: what `me` should claim and release so that all members end with an even part.
 ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t members_alive,
-                              const std::string& me, timestamp now);
+                              const std::string& me, const running_leases& running);
 
 struct holding {
   std::int64_t epoch = 0;
@@ -55,12 +74,14 @@ class ownership {
   };
   ownership(database& db, settings with);
 
-  // Whether it is time to call refresh(): at the start, three times per lease, and after a loss.
+  // Whether it is time to call refresh(): at the start, three times per lease, after a loss, and when the
+  // clock was set back.
   bool due() const;
 
   // In a write transaction: renews, claims what is free, releases what is more than our part.
-  // What it decided counts only once applied() is called after the commit.
-  ownership_change refresh(transaction& tx);
+  // What it decided counts only once applied() is called after the commit. Who gets a share of `in_doubt`
+  // finds it taken over, not given back, and need not wait for a lease all the same.
+  ownership_change refresh(transaction& tx, const std::set<int>& in_doubt = {});
   void applied();
 
   // In a write transaction: moves positions, under the fence. Throws ownership_lost, naming the first
@@ -77,8 +98,8 @@ class ownership {
   // Forgets everything held, e.g. after ownership_lost; the next refresh() finds out what is ours.
   std::vector<int> drop_all();
 
-  // In a write transaction: gives everything back.
-  void release_all(transaction& tx) const;
+  // In a write transaction: gives everything back; `in_doubt` as above.
+  void release_all(transaction& tx, const std::set<int>& in_doubt = {}) const;
 
   const std::map<int, holding>& held() const { return held_; }
   const std::map<int, holding>& next_held() const { return next_held_; }  // as refresh() decided
@@ -86,13 +107,14 @@ class ownership {
 
  private:
   void ensure_shares(transaction& tx) const;
+  void release(transaction& tx, int share, std::int64_t epoch, const std::set<int>& in_doubt) const;
   error lost(int share) const;
 
   struct scope_state {
     std::vector<share_row> shares;
     std::int64_t members_alive = 0;
   };
-  scope_state read(transaction& tx, timestamp now) const;
+  scope_state read(transaction& tx, const running_leases& running) const;
 
   database& db_;
   settings settings_;

@@ -24,6 +24,7 @@ using test::code_of;
 const timestamp now{1'000s};
 const timestamp later = now + 1s;
 const timestamp earlier = now - 1s;
+const auto running = running_at(now, 1s);
 
 share_row free_share(int number) { return {number, 0, {}, 0, {}}; }
 share_row owned(int number, const std::string& by, timestamp until = later) {
@@ -32,60 +33,68 @@ share_row owned(int number, const std::string& by, timestamp until = later) {
 
 TEST(plan_ownership, a_lone_member_claims_everything_that_is_free) {
   const std::vector<share_row> shares{free_share(0), free_share(1), free_share(2)};
-  EXPECT_EQ(plan_ownership(shares, 1, "me", now), (ownership_plan{.claim = {0, 1, 2}, .release = {}}));
+  EXPECT_EQ(plan_ownership(shares, 1, "me", running), (ownership_plan{.claim = {0, 1, 2}, .release = {}}));
 }
 
 TEST(plan_ownership, without_shares_there_is_nothing_to_do) {
-  EXPECT_EQ(plan_ownership({}, 3, "me", now), ownership_plan{});
+  EXPECT_EQ(plan_ownership({}, 3, "me", running), ownership_plan{});
 }
 
 TEST(plan_ownership, a_member_claims_no_more_than_its_even_part) {
   const std::vector<share_row> shares{free_share(0), free_share(1), free_share(2), free_share(3)};
-  EXPECT_EQ(plan_ownership(shares, 2, "me", now).claim, (std::vector{0, 1}));
+  EXPECT_EQ(plan_ownership(shares, 2, "me", running).claim, (std::vector{0, 1}));
 }
 
 TEST(plan_ownership, an_uneven_number_is_rounded_up_so_that_no_share_is_left_over) {
   const std::vector<share_row> shares{owned(0, "other"), owned(1, "other"), free_share(2), free_share(3),
                                       free_share(4)};
-  EXPECT_EQ(plan_ownership(shares, 2, "me", now).claim, (std::vector{2, 3, 4}));
+  EXPECT_EQ(plan_ownership(shares, 2, "me", running).claim, (std::vector{2, 3, 4}));
 }
 
 TEST(plan_ownership, what_another_holds_under_a_running_lease_is_left_alone) {
   const std::vector<share_row> shares{owned(0, "other"), free_share(1)};
-  EXPECT_EQ(plan_ownership(shares, 1, "me", now), (ownership_plan{.claim = {1}, .release = {}}));
+  EXPECT_EQ(plan_ownership(shares, 1, "me", running), (ownership_plan{.claim = {1}, .release = {}}));
 }
 
 TEST(plan_ownership, an_expired_lease_is_free) {
   const std::vector<share_row> shares{owned(0, "other", earlier), owned(1, "other", now),
                                       owned(2, "other", later)};
-  EXPECT_EQ(plan_ownership(shares, 1, "me", now).claim, (std::vector{0, 1}));
+  EXPECT_EQ(plan_ownership(shares, 1, "me", running).claim, (std::vector{0, 1}));
+}
+
+// Proves O4
+TEST(plan_ownership, a_lease_that_was_written_before_the_clock_was_set_back_is_free) {
+  const auto believed = now + lease_believed_min;
+  const std::vector<share_row> shares{owned(0, "other", believed), owned(1, "other", believed + 1us)};
+  EXPECT_EQ(plan_ownership(shares, 1, "me", running).claim, (std::vector{1}));
+  EXPECT_TRUE(plan_ownership(shares, 1, "me", running_at(now, 1h)).claim.empty()) << "our own are longer";
 }
 
 TEST(plan_ownership, our_own_share_is_kept_even_if_its_lease_has_expired) {
   const std::vector<share_row> shares{owned(0, "me", earlier)};
-  EXPECT_EQ(plan_ownership(shares, 1, "me", now), ownership_plan{});
+  EXPECT_EQ(plan_ownership(shares, 1, "me", running), ownership_plan{});
 }
 
 TEST(plan_ownership, a_member_releases_what_is_more_than_its_part_when_others_come) {
   const std::vector<share_row> shares{owned(0, "me"), owned(1, "me"), owned(2, "me"), owned(3, "me")};
-  const auto plan = plan_ownership(shares, 2, "me", now);
+  const auto plan = plan_ownership(shares, 2, "me", running);
   EXPECT_EQ(plan.release.size(), 2u);
   EXPECT_TRUE(plan.claim.empty());
 }
 
 TEST(plan_ownership, more_members_than_shares_leaves_each_with_one_at_most) {
   const std::vector<share_row> shares{free_share(0), free_share(1)};
-  EXPECT_EQ(plan_ownership(shares, 5, "me", now).claim.size(), 1u);
+  EXPECT_EQ(plan_ownership(shares, 5, "me", running).claim.size(), 1u);
 }
 
 TEST(plan_ownership, a_member_that_has_its_part_claims_no_free_share_of_others) {
   const std::vector<share_row> shares{owned(0, "me"), owned(1, "me"), free_share(2), free_share(3)};
-  EXPECT_EQ(plan_ownership(shares, 2, "me", now), ownership_plan{});
+  EXPECT_EQ(plan_ownership(shares, 2, "me", running), ownership_plan{});
 }
 
 TEST(plan_ownership, nobody_alive_counts_as_one) {
   const std::vector<share_row> shares{free_share(0), free_share(1)};
-  EXPECT_EQ(plan_ownership(shares, 0, "me", now).claim.size(), 2u);
+  EXPECT_EQ(plan_ownership(shares, 0, "me", running).claim.size(), 2u);
 }
 
 // Ownership in a real database, under a clock that moves when told.
@@ -290,6 +299,36 @@ TEST_P(ownership_in, released_shares_are_free_at_once) {
   EXPECT_EQ(two.held().at(2).epoch, 2);
 }
 
+TEST_P(ownership_in, what_is_released_in_doubt_is_free_at_once_and_taken_over) {
+  auto one = make();
+  auto two = make();
+  refresh(one);
+  {
+    auto tx = db_->begin();
+    one.release_all(tx, {1, 3});
+    tx.commit();
+  }
+  one.drop_all();
+  const auto change = refresh(two);
+  EXPECT_EQ(change.gained.size(), 4u);
+  EXPECT_EQ(change.taken_over, (std::vector{1, 3}));
+}
+
+TEST_P(ownership_in, what_is_given_away_in_doubt_is_not_renewed_by_who_gave_it) {
+  auto one = make();
+  auto two = make();
+  refresh(one);
+  refresh(two);
+  for (int i = 0; i < 2; ++i) {
+    auto tx = db_->begin();
+    one.refresh(tx, {0, 1, 2, 3});
+    tx.commit();
+    one.applied();
+  }
+  EXPECT_EQ(one.held().size(), 2u);
+  EXPECT_EQ(refresh(two).taken_over.size(), 2u);
+}
+
 TEST_P(ownership_in, a_replaced_owner_cannot_release_what_is_not_its_own_any_more) {
   auto one = make();
   auto two = make();
@@ -345,6 +384,36 @@ TEST_P(ownership_in, scopes_do_not_touch_each_other) {
   EXPECT_EQ(refresh(other).gained, (std::vector{0, 1}));
   time_.advance(ttl / 3);
   EXPECT_TRUE(refresh(one).lost.empty());
+}
+
+// Proves O4
+TEST_P(ownership_in, a_clock_that_is_set_back_puts_no_renewal_off) {
+  auto one = make();
+  refresh(one);
+  time_.advance(-2h);
+  EXPECT_TRUE(one.due());
+  refresh(one);
+  EXPECT_FALSE(one.due());
+  time_.advance(-1us);
+  EXPECT_TRUE(one.due());
+}
+
+// Its owner and its member's row stem from a clock that nobody has any more. Proves O4
+TEST_P(ownership_in, a_clock_that_is_set_back_does_not_keep_the_shares_of_a_dead_member_for_as_long) {
+  auto dead = make();
+  auto heir = make();
+  refresh(dead);
+  time_.advance(-2h);
+  EXPECT_EQ(refresh(heir).taken_over, (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(code_of([&] { advance(dead, {{0, 9}}); }), errc::ownership_lost) << "if it lives all the same";
+}
+
+TEST_P(ownership_in, members_with_other_leases_leave_each_other_alone) {
+  ownership slow(*db_, {"test", shares, 1h});
+  auto quick = make();
+  refresh(slow);
+  EXPECT_TRUE(refresh(quick).gained.empty());
+  EXPECT_TRUE(refresh(slow).taken_over.empty());
 }
 
 // Proves O4: under real concurrency an epoch of a share has one owner, and no refresh fails

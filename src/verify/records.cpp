@@ -17,7 +17,7 @@ namespace {
 
 struct emitted {
   std::string id, topic, type, key;
-  bool published = false;
+  outbox_state state{};
   std::string place;  // at which it was first delivered, or would be; see consume/retention.hpp
   std::int64_t lane = 0;
 };
@@ -53,7 +53,7 @@ records read(const verify_input& input) {
     const auto rows = db->read().execute(queries::verify::read_outbox_events);
     for (std::size_t i = 0; i < rows.size(); ++i)
       all.events.push_back({rows[i][0].text(), rows[i][1].text(), rows[i][2].text(), rows[i][3].text(),
-                            rows[i][4].integer() != 0, place_of(rows[i]), rows[i][7].integer()});
+                            state_of(rows[i][4].text()), place_of(rows[i]), rows[i][7].integer()});
   }
   if (input.broker != nullptr) {
     auto tx = input.broker->read();
@@ -133,7 +133,10 @@ class records_judge {
     const auto at = seen_.broker.find(what.id);
     if (at != seen_.broker.end()) ++report_.published;
     const auto groups = seen_.groups.find(what.topic);
-    if (groups == seen_.groups.end()) return;
+    if (groups == seen_.groups.end()) {
+      if (what.state == outbox_state::failed && at == seen_.broker.end()) note_failed(what, "");
+      return;
+    }
     for (const auto& consumer : groups->second)
       judge_for(what, consumer, at == seen_.broker.end() ? nullptr : &at->second);
   }
@@ -146,7 +149,9 @@ class records_judge {
       ++report_.pending;
     } else if (is_recorded(what, consumer)) {
       ++report_.applied;
-    } else if (!what.published || (at != nullptr && at->waiting.contains(consumer))) {
+    } else if (what.state == outbox_state::failed && at == nullptr) {
+      note_failed(what, consumer);
+    } else if (what.state == outbox_state::pending || (at != nullptr && at->waiting.contains(consumer))) {
       ++report_.pending;
     } else if (may_have_expired(what, consumer)) {
       ++expired_;
@@ -155,8 +160,7 @@ class records_judge {
     } else if (!seen_.applied.contains(consumer)) {
       ++strangers_;
     } else if (seen_.handled.contains({consumer, what.topic, what.type})) {
-      ++report_.lost;
-      if (report_.findings.size() < input_.examples_max)
+      if (report_.lost++ < examples_max())
         report_.findings.push_back(
             {"lost", consumer, what.id,
              "acknowledged without a record, though this consumer records other events of its type"});
@@ -164,6 +168,13 @@ class records_judge {
       --report_.expected;  // a type that this consumer has no handler for
     }
   }
+
+  void note_failed(const emitted& what, const std::string& consumer) {
+    if (report_.failed++ < examples_max())
+      report_.findings.push_back({"failed", consumer, what.id, why_failed});
+  }
+
+  std::int64_t examples_max() const { return static_cast<std::int64_t>(input_.examples_max); }
 
   const records& seen_;
   const verify_input& input_;
@@ -175,6 +186,11 @@ class records_judge {
 };
 
 }  // namespace
+
+outbox_state state_of(const std::string& status) {
+  if (status == "PUBLISHED") return outbox_state::published;
+  return status == "FAILED" ? outbox_state::failed : outbox_state::pending;
+}
 
 verify_report verify_records(const verify_input& input) {
   const auto seen = read(input);

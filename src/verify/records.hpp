@@ -1,9 +1,19 @@
 // The checker for systems without an effect log: outbox against broker against deduplication records.
 #pragma once
 
+#include <string>
+
 #include "settle/verify.hpp"
 
 namespace settle {
+
+// How far the relay has come with an event.
+enum class outbox_state { pending, published, failed };
+outbox_state state_of(const std::string& status);
+
+// Nothing is lost, but somebody has to know.
+inline constexpr auto why_failed =
+    "the broker rejects it, and the relay has given it up: see `settle outbox failed`";
 
 // Judges what the records can tell: an event that is in no place where it should be is lost. Says in
 // not_judged what they cannot tell.

@@ -32,7 +32,7 @@ struct at_broker {
 // we read is then seen at least once, so a running system is never accused of losing it.
 struct evidence {
   std::vector<cause> causes;
-  std::unordered_map<std::string, bool> outbox;  // event id → published
+  std::unordered_map<std::string, outbox_state> outbox;  // by event id
   std::unordered_map<std::string, at_broker> broker;
   std::set<consumer_and_event> parked;
   std::map<consumer_and_event, bool> dead_letters;                           // whether it is still given up
@@ -53,7 +53,7 @@ std::vector<cause> read_causes(database& db, std::size_t index) {
 void read_upstream(database& db, std::size_t index, evidence& into) {
   std::ranges::move(read_causes(db, index), std::back_inserter(into.causes));
   const auto rows = db.read().execute(queries::verify::read_outbox_state);
-  for (std::size_t i = 0; i < rows.size(); ++i) into.outbox[rows[i][0].text()] = rows[i][1].integer() != 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) into.outbox[rows[i][0].text()] = state_of(rows[i][1].text());
 }
 
 void read_broker(database& db, evidence& into) {
@@ -86,11 +86,18 @@ void read_downstream(database& db, evidence& into) {
   }
 }
 
+// The relay has given it up; what a broker has all the same is judged there.
+bool has_failed(const cause& what, const evidence& seen) {
+  const auto in_outbox = seen.outbox.find(what.event);
+  return in_outbox != seen.outbox.end() && in_outbox->second == outbox_state::failed &&
+         !seen.broker.contains(what.event);
+}
+
 // Where an effect that was not applied is; empty if it is on its way.
 std::string why_lost(const cause& what, const std::string& consumer, const evidence& seen, bool has_broker) {
   if (what.event.empty()) return "committed without an event";
   const auto in_outbox = seen.outbox.find(what.event);
-  if (in_outbox != seen.outbox.end() && !in_outbox->second) return {};
+  if (in_outbox != seen.outbox.end() && in_outbox->second == outbox_state::pending) return {};
   if (!has_broker) return in_outbox == seen.outbox.end() ? "the event is not in the outbox" : "";
   const auto at = seen.broker.find(what.event);
   if (at == seen.broker.end())
@@ -133,6 +140,7 @@ class judge {
 
   // Nobody listens to the topic: the event still has to reach the broker.
   void judge_unsubscribed(const cause& what) {
+    if (has_failed(what, seen_)) return note_failed(what, "");
     const auto why = why_lost(what, "", seen_, input_.broker != nullptr);
     const bool at_broker = seen_.broker.contains(what.event);
     if (!why.empty() && !at_broker) {
@@ -154,6 +162,7 @@ class judge {
       ++report_.pending;
       return;
     }
+    if (has_failed(what, seen_)) return note_failed(what, consumer);
     const auto why = why_lost(what, consumer, seen_, input_.broker != nullptr);
     if (why.empty()) {
       ++report_.pending;
@@ -161,6 +170,11 @@ class judge {
     }
     ++report_.lost;
     find("lost", consumer, what.subject, why);
+  }
+
+  void note_failed(const cause& what, const std::string& consumer) {
+    ++report_.failed;
+    find("failed", consumer, what.subject, why_failed);
   }
 
   void judge_effects(const std::string& consumer, const std::map<topic_and_subject, std::int64_t>& effects) {

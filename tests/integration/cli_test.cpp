@@ -427,7 +427,7 @@ TEST_F(cli, explains_itself) {
   expect_json_error(settle({"stats", "--json"}), "usage", false);
 }
 
-// Proves O3
+// Proves O3, V2
 TEST_F(cli, lists_what_the_broker_rejects_and_requeues_it) {
   ASSERT_EQ(settle({"migrate"}).code, 0);
   EXPECT_EQ(settle({"outbox", "failed"}).out, "no event has failed\n");
@@ -450,6 +450,13 @@ TEST_F(cli, lists_what_the_broker_rejects_and_requeues_it) {
   const auto failed = settle({"outbox", "failed"});
   EXPECT_NE(failed.out.find(id), std::string::npos) << failed.out;
   EXPECT_NE(failed.out.find("given up after 5 attempts"), std::string::npos) << failed.out;
+  const auto verified = settle({"verify"});
+  EXPECT_EQ(verified.code, 0) << "nothing is lost";
+  EXPECT_NE(verified.out.find("were given up: see `settle outbox failed`"), std::string::npos)
+      << verified.out;
+  EXPECT_NE(verified.out.find("failed: " + id), std::string::npos) << verified.out;
+  EXPECT_TRUE(verified.out.ends_with(", 1 failed\n")) << verified.out;
+  EXPECT_EQ(settle_json({"verify"}).at("failed"), 1);
   EXPECT_EQ(settle_json({"outbox", "failed"}).as_array().at(0).at("id").as_string(), id);
 
   EXPECT_EQ(settle({"outbox", "requeue"}).code, 2) << "neither ids nor --all";

@@ -7,17 +7,13 @@
 #include <set>
 #include <stdexcept>
 
-#include "settle/metrics.hpp"
 #include "settle/outbox.hpp"
-#include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
-#include "settle/testing.hpp"
+#include "settle/verify.hpp"
+#include "support/held_events_world.hpp"
 #include "support/order_world.hpp"
-#include "support/postgres_fixture.hpp"
-#include "support/quiet_log.hpp"
-#include "support/recording_publisher.hpp"
 
 namespace settle {
 namespace {
@@ -25,72 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using names = std::vector<std::string>;
 
-struct held_events : ::testing::TestWithParam<dialect> {
-  void SetUp() override {
-    if (on_postgres()) {
-      if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
-      own.emplace();
-    }
-    db = open(nullptr);
-  }
-
-  static bool on_postgres() { return GetParam() == dialect::postgres; }
-  static std::string table(const std::string& name) { return (on_postgres() ? "settle." : "settle_") + name; }
-
-  std::unique_ptr<database> open(fault_points* faults) {
-    const environment env{.time = &time, .log = &log, .counters = &counters, .faults = faults};
-    auto opened = on_postgres() ? postgres::open(own->conninfo(), {.env = env})
-                                : sqlite::open(dir.file("service.db"), {.env = env});
-    migrate(*opened);
-    return opened;
-  }
-
-  event_id emit(const std::string& key, const std::string& payload, const publish_options& options = {}) {
-    auto tx = db->begin();
-    const auto id = publish(tx, event{.topic = "t", .type = "e", .key = key, .payload = payload}, options);
-    tx.commit();
-    return id;
-  }
-
-  static void run(relay& r) {
-    while (r.run_once()) {
-    }
-  }
-
-  // Long enough for every attempt.
-  void run_for(relay& r, duration how_long, duration step = 100ms) {
-    for (duration passed{}; passed < how_long; passed += step) {
-      run(r);
-      time.advance(step);
-    }
-    run(r);
-  }
-
-  void reject(const std::string& payload) {
-    destination.refuse = [payload](const message& m) {
-      return publish_result{
-          m.payload == payload ? publish_status::message_rejected : publish_status::confirmed, "too strange"};
-    };
-  }
-
-  std::string status_of(const event_id& id) {
-    return db->read()
-        .execute("select status from " + table("outbox_events") + " where event_id = $1", {id})[0][0]
-        .text();
-  }
-
-  std::int64_t held() {
-    return db->read().execute("select count(*) from " + table("outbox_held"))[0][0].integer();
-  }
-
-  std::optional<test::scratch_database> own;
-  test::temp_dir dir;
-  testing::manual_time time;
-  test::quiet_log log;
-  metrics counters;
-  std::unique_ptr<database> db;
-  test::recording_publisher destination;
-};
+struct held_events : test::held_events_world {};
 
 // Proves O3, O4
 TEST_P(held_events, later_ones_of_a_rejected_key_wait_behind_it_and_nobody_else_does) {
@@ -144,6 +75,36 @@ TEST_P(held_events, after_five_attempts_an_event_has_failed_and_somebody_is_told
   EXPECT_EQ(failed[0].last_error, "too strange");
   run_for(r, 1min, 5s);
   EXPECT_EQ(attempts, 5) << "nobody tries again by himself";
+}
+
+// With an effect log and without one. Proves V2
+TEST_P(held_events, that_have_failed_are_named_by_the_checker) {
+  auto broker = sqlite::open_broker(dir.file("broker.db"));
+  broker->subscribe({"warehouse", {"t"}});
+  const auto broker_file = sqlite::open(dir.file("broker.db"));
+  relay r(*db, destination);
+  reject("bad");
+  const auto bad = emit("k", "bad");
+  run_for(r, 10s, 500ms);
+  ASSERT_EQ(status_of(bad), "FAILED");
+  const auto expect_named = [&](const std::string& subject, database* with_broker) {
+    const auto report = verify({.services = {db.get()}, .broker = with_broker});
+    EXPECT_EQ(report.failed, 1);
+    EXPECT_EQ(report.pending + report.lost, 0);
+    ASSERT_EQ(report.findings.size(), 1u);
+    EXPECT_EQ(report.findings[0].kind, "failed");
+    EXPECT_EQ(report.findings[0].subject, subject);
+  };
+  expect_named(bad.text(), broker_file.get());
+  expect_named(bad.text(), nullptr);
+  time.advance(13h);  // its row in the outbox goes
+  run_for(r, 1min, 4s);
+  expect_named(bad.text(), broker_file.get());
+  auto tx = db->begin();
+  note_committed(tx, {.topic = "t", .key = "k", .subject = "order-1", .event = bad});
+  tx.commit();
+  expect_named("order-1", broker_file.get());
+  expect_named("order-1", nullptr);
 }
 
 // Proves O3
@@ -209,6 +170,38 @@ TEST_P(held_events, an_outage_of_the_broker_costs_them_no_attempt) {
   destination.refuse = nullptr;
   run_for(r, 1min, 5s);
   EXPECT_EQ(status_of(bad), "PUBLISHED");
+}
+
+// What was to be tried again in a moment is, and what has its own time keeps it. Proves O3, O13
+TEST_P(held_events, a_clock_that_is_set_back_does_not_put_off_what_was_rejected) {
+  relay r(*db, destination);
+  destination.refuse = [](const message&) { return publish_result{publish_status::message_rejected, "no"}; };
+  emit("k", "1");
+  emit("", "2");
+  emit("later", "3", {.deliver_at = time.now() + 1h});
+  run(r);
+  destination.refuse = nullptr;
+  time.advance(-2h);
+  run_for(r, 1s);
+  EXPECT_EQ(std::ranges::count(destination.payloads(), "1"), 1);
+  EXPECT_EQ(std::ranges::count(destination.payloads(), "2"), 1);
+  EXPECT_EQ(destination.seen.size(), 2u);
+}
+
+// The same if nobody was there when it happened. Proves O3
+TEST_P(held_events, a_clock_that_was_set_back_before_a_relay_starts_does_not_put_them_off) {
+  {
+    relay dead(*db, destination);
+    reject("1");
+    emit("k", "1");
+    run(dead);
+    dead.leave();
+  }
+  destination.refuse = nullptr;
+  time.advance(-2h);
+  relay r(*db, destination);
+  run_for(r, 1s);
+  EXPECT_EQ(destination.payloads(), names{"1"});
 }
 
 // Proves O13

@@ -281,6 +281,23 @@ TEST_F(table_relays, a_destination_that_is_down_costs_no_attempt) {
   EXPECT_EQ(log.count("table_relay_resumed"), 1u);
 }
 
+// Proves O3
+TEST_F(table_relays, a_clock_that_is_set_back_does_not_prolong_a_pause) {
+  own->run(status_ddl);
+  add("k", "1");
+  destination.refuse = [](const message&) {
+    return publish_result{publish_status::destination_failed, "down"};
+  };
+  table_relay r(*db, destination, status_table("public.outbox"));
+  run(r);
+  destination.refuse = {};
+  time.advance(-2h);
+  EXPECT_LE(r.idle_wait(), 500ms);
+  time.advance(31s);
+  run(r);
+  EXPECT_EQ(destination.payloads(), names{"1"});
+}
+
 // Proves O3, O4
 TEST_F(table_relays, a_relay_that_was_replaced_marks_nothing) {
   own->run(status_ddl);

@@ -155,6 +155,40 @@ TEST(relay, a_destination_that_is_down_pauses_it_and_loses_nothing) {
   EXPECT_EQ(b.log.count("relay_resumed"), 1u);
 }
 
+// Proves O3
+TEST(relay, a_clock_that_is_set_back_does_not_prolong_its_pause) {
+  bench b;
+  b.emit("a", "1");
+  b.destination.refuse = [](const message&) {
+    return publish_result{publish_status::destination_failed, "down"};
+  };
+  relay r(*b.db, b.destination);
+  bench::run(r);
+  b.time.advance(-2h);
+  b.destination.refuse = nullptr;
+  EXPECT_LE(r.idle_wait(), 500ms);
+  b.time.advance(31s);
+  bench::run(r);
+  EXPECT_EQ(b.destination.payloads(), (std::vector<std::string>{"1"}));
+}
+
+// Proves O3, O4
+TEST(relay, a_clock_that_is_set_back_does_not_keep_the_shares_of_a_dead_relay_for_as_long) {
+  bench b;
+  recording_publisher other_destination;
+  relay other(*b.db, other_destination);
+  {
+    relay dead(*b.db, b.destination);
+    bench::run(dead);
+  }
+  for (int i = 0; i < 100; ++i) b.emit("k" + std::to_string(i), "x");
+  b.time.advance(-2h);
+  bench::run(other);
+  b.time.advance(10s);
+  bench::run(other);
+  EXPECT_EQ(other_destination.seen.size(), 100u);
+}
+
 TEST(relay, keeps_its_lease_while_the_destination_is_down) {
   bench b;
   b.emit("a", "1");

@@ -14,29 +14,30 @@ on conflict (scope, member) do update set lease_until = excluded.lease_until
 -- The first statement of a refresh. It also makes members of one scope refresh one after the other: what they
 -- count and read afterwards does not change under them, and they cannot deadlock.
 -- name: forget_dead_members
-with gone as (delete from settle.members where scope = $1 and lease_until <= $2)
+with gone as (delete from settle.members where scope = $1 and (lease_until <= $2 or lease_until > $3))
 select pg_advisory_xact_lock(hashtextextended('settle.ownership.' || $1, 0))
 
 -- name: remove_member
 delete from settle.members where scope = $1 and member = $2
 
--- With the number of members that are alive at $2.
+-- With the number of members that are alive: their leases end after $2 and up to $3.
 -- name: read_shares
 select share, position, owner, epoch, lease_until,
-       (select count(*) from settle.members where scope = $1 and lease_until > $2)
+       (select count(*) from settle.members where scope = $1 and lease_until > $2 and lease_until <= $3)
 from settle.shares where scope = $1 order by share
 
 -- name: claim_share
 update settle.shares set owner = $3, epoch = epoch + 1, lease_until = $4
-where scope = $1 and share = $2 and (owner is null or lease_until <= $5)
+where scope = $1 and share = $2 and (owner is null or lease_until <= $5 or lease_until > $6)
 returning epoch, position
 
 -- All that are left after what is too much was released.
 -- name: renew_shares
 update settle.shares set lease_until = $3 where scope = $1 and owner = $2
 
+-- $5 is null, or a word that is no member: then the next owner is to know that it has not all been given back.
 -- name: release_share
-update settle.shares set owner = null, lease_until = 0
+update settle.shares set owner = $5, lease_until = 0
 where scope = $1 and share = $2 and owner = $3 and epoch = $4
 
 -- The fence: no row changes unless the share is still owned in this epoch.

@@ -6,12 +6,12 @@ values ($1, $2, $3, $4, $5, $6, $7)
 select consumer, topic, key, subject, event_id from settle.effects where kind = $1 order by id
 
 -- name: read_outbox_state
-select event_id, (status = 'PUBLISHED')::integer from settle.outbox_events
+select event_id, status from settle.outbox_events
 
 -- Horizons go by ticks here, the first one that shows the event, and by numbers within it.
 -- Without replays of dead letters, which are no events of their own: all consumers but one skip them.
 -- name: read_outbox_events
-select e.event_id, e.topic, e.event_type, e.aggregate_id, (e.status = 'PUBLISHED')::integer,
+select e.event_id, e.topic, e.event_type, e.aggregate_id, e.status,
        coalesce((select min(t.n) from settle.outbox_ticks t, settle.outbox o
                  where o.seq = e.id and pg_visible_in_snapshot(o.xid, t.snap)), 0), e.id,
        settle.lane(case when e.aggregate_id = '' then e.event_id::text else e.aggregate_id end)

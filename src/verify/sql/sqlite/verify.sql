@@ -6,7 +6,7 @@ values ($1, $2, $3, $4, $5, $6, $7)
 select consumer, topic, key, subject, event_id from settle_effects where kind = $1 order by id
 
 -- name: read_outbox_state
-select event_id, status = 'PUBLISHED' from settle_outbox_events
+select event_id, status from settle_outbox_events
 
 -- name: read_broker_groups
 select g.name, t.name from broker_groups g join broker_topics t on t.topic = g.topic
@@ -21,12 +21,19 @@ left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and 
 
 -- Without replays of dead letters, which are no events of their own: all consumers but one skip them.
 -- name: read_outbox_events
-select o.event_id, o.topic, o.event_type, o.aggregate_id, o.seq <= coalesce(s.position, 0) and h.seq is null,
+select o.event_id, o.topic, o.event_type, o.aggregate_id,
+       case when h.status = 'FAILED' then 'FAILED'
+            when h.seq is null and o.seq <= s.position then 'PUBLISHED' else 'PENDING' end,
        null, o.seq, o.lane
 from settle_outbox o
 left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
 left join settle_outbox_held h on h.seq = o.seq
 where o.headers not like '%"settlereplayfor":"%'
+union all
+select h.event_id, h.topic, h.event_type, h.aggregate_id, case h.status when 'FAILED' then 'FAILED' else 'PENDING' end,
+       null, h.seq, h.lane
+from settle_outbox_held h
+where h.headers not like '%"settlereplayfor":"%' and not exists (select 1 from settle_outbox o where o.seq = h.seq)
 
 -- name: read_processed
 select consumer, message_id, topic, event_type from settle_processed_events
