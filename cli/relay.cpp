@@ -59,6 +59,7 @@ class talking_relay final : public service {
   wakeup& arrivals() override { return inner_.arrivals(); }
   duration idle_wait() const override { return inner_.idle_wait(); }
   void leave() noexcept override { inner_.leave(); }
+  void abandon() noexcept override { inner_.abandon(); }
 
  private:
   relay& inner_;

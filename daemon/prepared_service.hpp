@@ -27,6 +27,9 @@ class prepared_service final : public service {
   void leave() noexcept override {
     if (!prepare_) inner_.leave();
   }
+  void abandon() noexcept override {
+    if (!prepare_) inner_.abandon();
+  }
 
  private:
   service& inner_;

@@ -73,6 +73,7 @@ class job_runner final : public service {
   wakeup& arrivals() override { return consumer_.arrivals(); }
   duration idle_wait() const override { return consumer_.idle_wait(); }
   void leave() noexcept override { consumer_.leave(); }
+  void abandon() noexcept override { consumer_.abandon(); }
 
  private:
   std::string topic_;

@@ -82,7 +82,9 @@ struct lock_options {
   // released.
   bool renew = false;
   // Called once if the lock is found lost: by that loop, by renew() or by release(), on their thread, or
-  // while a renewal of the loop hangs on another one. Stop working then; correctness does not depend on it.
+  // while a renewal of the loop hangs on another one, so those of several locks may run at the same time.
+  // Stop working then; correctness does not depend on it. It must not wait for the loop: ask_to_stop() is
+  // fine.
   std::function<void(const std::string& name, lock_loss why)> on_lost = {};
 };
 

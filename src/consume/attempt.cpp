@@ -102,7 +102,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     tx.rollback();
     return attempt(messages, cancel);
   }
-  if (judged->others_have_keys) return failure{std::nullopt, {}, true};
+  if (!judged->put_off.empty()) return failure{std::nullopt, {}, std::move(judged->put_off)};
   auto& todo = *judged;
   std::optional<announcement> next;
   if (!parked && announce_with_batch_ && !split_) next = announce_due(tx);

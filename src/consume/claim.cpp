@@ -112,8 +112,8 @@ std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, b
     for (std::size_t i = 0; i < messages.size(); ++i)
       if (made.what[i] == verdict::duplicate) tx.execute(queries::consume::forget, {options_.name, keys[i]});
   const auto waiting = parking_.look(tx, std::move(found[found.size() - 2]), messages);
-  made.others_have_keys = put_off_held(messages, waiting);
-  if (made.others_have_keys) return made;
+  made.put_off = put_off_held(messages, waiting);
+  if (!made.put_off.empty()) return made;
   judge_fresh(tx, messages, {found.back(), waiting}, made);
   const bool all = groups.size() == 1 && found[1].affected() == std::ssize(groups[0]);
   made.fresh_keys = all ? std::move(claims[0][1]) : list_of(made.fresh, db_.speaks());
@@ -138,12 +138,13 @@ bool consumer::engine::judge_claims(const claim_group& group, const result& clai
 
 // Another process works on a parked message of their keys, or adds to them. It is not waited for: its handler
 // may take long, or hang, and everybody else would stand still.
-bool consumer::engine::put_off_held(batch messages, std::span<const result> parked_keys) {
+std::vector<consume::work*> consumer::engine::put_off_held(batch messages,
+                                                           std::span<const result> parked_keys) {
   std::set<consume::key_view> held;
   for (const auto& rows : parked_keys)
     for (std::size_t i = 0; db_.speaks() == dialect::postgres && i < rows.size(); ++i)
       if (rows[i][2].integer() != 0) held.emplace(rows[i][0].text(), rows[i][1].text());
-  if (held.empty() && held_elsewhere_.empty()) return false;
+  if (held.empty() && held_elsewhere_.empty()) return {};
   std::vector<work*> theirs;
   const auto now = env().now();
   for (auto* one : messages) {
@@ -156,7 +157,7 @@ bool consumer::engine::put_off_held(batch messages, std::span<const result> park
     }
   }
   inbox_.put_off(theirs, now + held_wait);
-  return !theirs.empty();
+  return theirs;
 }
 
 // A message without a record runs, unless its record may have expired, it has already failed, or something of

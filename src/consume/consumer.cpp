@@ -169,7 +169,10 @@ void consumer::engine::fetch() {
       outage_.lasts() ? inbox_.has_untried(env().now()) : inbox_.ready(env().now()) >= options_.batch_max;
   const auto wanted = enough ? 0 : std::min(room, read_ahead * options_.batch_max);
   auto arrived = subscription_->fetch(wanted);
-  if (!arrived.revoked.empty()) fences_.release(db_, arrived.revoked);
+  if (!arrived.revoked.empty()) {
+    fences_.release(db_, arrived.revoked);
+    held_elsewhere_.clear();
+  }
   inbox_.revoke(arrived.revoked);
   inbox_.add(std::move(arrived.deliveries));
 }
@@ -233,7 +236,8 @@ wakeup& consumer::engine::arrivals() {
 
 duration consumer::engine::idle_wait() const {
   const auto now = env().now();
-  const auto until = outage_.may_try(now) ? parked_look_ : outage_.until();
+  auto until = outage_.may_try(now) ? parked_look_ : outage_.until();
+  if (inbox_.put_off_until() > now) until = std::min(until, inbox_.put_off_until());
   return std::clamp<duration>(until - now, std::chrono::milliseconds(1), options_.idle_poll);
 }
 
@@ -248,9 +252,9 @@ void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
   announced_ = {};
   try {
     if (fences_.empty() && unended_.empty()) return;
-    auto tx = db_.begin(cancel);
+    auto tx = db_.begin(cancel);  // not posted: a commit waits for its answer, whoever wants to be gone
     fences_.release_all(tx);
-    parking_.end(tx, unended_);
+    if (!unended_.empty()) tx.execute(consume::parking::end_of(unended_));
     tx.commit("consumer.end_work");
   } catch (const std::exception& e) {
     env().log->write(log_level::warning, "end_of_work_not_noted",
@@ -258,6 +262,7 @@ void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
   }
   fences_.clear();
   unended_.clear();
+  held_elsewhere_.clear();
 }
 
 void consumer::engine::abandon() noexcept try {

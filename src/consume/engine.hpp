@@ -51,7 +51,7 @@ class consumer::engine {
   struct failure {
     std::optional<std::size_t> at;  // which one; none if it is one of several
     failed_attempt how;
-    bool of_others = false;  // nothing has failed: another process has the keys of some, which were put off
+    std::vector<work*> put_off = {};  // if any, nothing has failed: another process has the keys of these
   };
 
   // consumer.cpp: the rounds.
@@ -144,7 +144,7 @@ class consumer::engine {
     std::vector<consume::recorded> fresh = {};        // whose claims were new
     value fresh_keys = {};                            // their list
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
-    bool others_have_keys = false;                    // of some: nothing of this is to be done
+    std::vector<work*> put_off = {};                  // if any, nothing of this is to be done
   };
   std::optional<plan> take_parked(transaction& tx, batch messages);
   std::optional<failure> run_handlers(transaction& tx, batch messages, plan& of,
@@ -170,7 +170,7 @@ class consumer::engine {
     const result& horizons;
     const std::vector<result>& parked_keys;
   };
-  bool put_off_held(batch messages, std::span<const result> parked_keys);
+  std::vector<work*> put_off_held(batch messages, std::span<const result> parked_keys);
   void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
   void judge_charge(work& one) const;
   bool holds_its_key(const work& one, verdict as) const;

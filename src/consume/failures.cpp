@@ -40,11 +40,12 @@ void consumer::engine::apply(batch messages, const std::stop_token& cancel, int 
   if (messages.empty() || !outage_.may_try(env().now())) return;
   const auto why = attempt(messages, cancel);
   if (!why) return;
-  if (why->of_others) {
+  if (!why->put_off.empty()) {
     end_stopped_holders();
     std::vector<work*> rest;
-    std::ranges::copy_if(messages, std::back_inserter(rest),
-                         [&](const work* one) { return one->not_before <= env().now(); });
+    std::ranges::copy_if(messages, std::back_inserter(rest), [&](const work* one) {
+      return std::ranges::find(why->put_off, one) == why->put_off.end();
+    });
     apply(rest, cancel, left_out);
   } else if (messages.size() == 1)
     failed_alone(*messages[0], why->how);
@@ -110,8 +111,8 @@ void consumer::engine::end_stopped_holders() {
   const auto too_long = options_.handler_timeout + options_.takeover_wait;
   for (auto& [key, since] : held_elsewhere_) {
     if (env().now() - since < too_long) continue;
-    parking_.end_stopped_holder(db_, key.first, key.second);
     since = env().now();
+    parking_.end_stopped_holder(db_, key.first, key.second, too_long);
   }
 }
 

@@ -58,8 +58,9 @@ bool fence_keeper::raise(owned_transaction& tx, const partition_fence& fence) co
 }
 
 void fence_keeper::release_all(transaction& tx) const {
-  for (const auto& [partition, fence] : raised_)
-    tx.post(queries::consume::end_work, {consumer_, partition, fence.epoch});
+  std::vector<parameters> all;
+  for (const auto& [partition, fence] : raised_) all.push_back({consumer_, partition, fence.epoch});
+  if (!all.empty()) tx.execute_many(queries::consume::end_work, all);
 }
 
 void fence_keeper::release(database& db, std::span<const std::uint32_t> partitions) noexcept {

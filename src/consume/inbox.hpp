@@ -35,6 +35,7 @@ class inbox {
   // Another process works on the keys of these: they, and later ones of their keys, are left alone until
   // then.
   void put_off(std::span<work* const> messages, timestamp until);
+  timestamp put_off_until() const { return put_off_until_; }
   // How many may run now.
   std::size_t ready(timestamp now);
 

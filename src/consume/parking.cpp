@@ -12,7 +12,8 @@
 namespace settle::consume {
 namespace {
 
-constexpr std::int64_t first_keys = 128;  // that are read without asking which
+constexpr std::int64_t first_keys = 128;     // that are read without asking which
+constexpr std::size_t messages_per_key = 8;  // of read_due
 constexpr duration elsewhere_for = std::chrono::seconds(1);
 constexpr int batches_asked = 16;  // after one that found so many
 
@@ -72,8 +73,10 @@ std::vector<result> parking::look(transaction& tx, result first, std::span<work*
   return found;
 }
 
-void parking::end_stopped_holder(database& db, std::string_view topic, std::string_view key) const {
-  const auto ended = db.read().execute(queries::consume::end_stopped_holder, {consumer_, topic, key});
+void parking::end_stopped_holder(database& db, std::string_view topic, std::string_view key,
+                                 duration too_long) const {
+  const auto ended =
+      db.read().execute(queries::consume::end_stopped_holder, {consumer_, topic, key, too_long.count()});
   for (std::size_t i = 0; i < ended.size(); ++i)
     db.env().log->write(log_level::warning, "stopped_holder_ended",
                         {{"consumer", consumer_},
@@ -102,7 +105,8 @@ void parking::hold_key(transaction& tx, const message& m, std::string_view dedup
 
 std::vector<work> parking::due(transaction& look, std::size_t most, timestamp now,
                                std::span<const subscribed> handled) const {
-  parameters values{consumer_, now, static_cast<std::int64_t>(most)};
+  const auto asked = most + messages_per_key * elsewhere_.size();
+  parameters values{consumer_, now, static_cast<std::int64_t>(asked)};
   if (!handled.empty()) {
     json_array kinds;
     for (const auto& one : handled) kinds.add_all({one.topic, one.type});
@@ -111,9 +115,13 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
   const auto& text = handled.empty() ? queries::consume::read_due : queries::consume::read_due_of_kinds;
   auto rows = look.execute(statement{text, std::move(values)});
   std::vector<work> found;
-  const bool pass_over = now < elsewhere_until_ && elsewhere_until_ - now <= elsewhere_for;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (pass_over && elsewhere_.contains({rows[i][1].text(), rows[i][2].text(), rows[i][3].text()})) continue;
+  const auto is_elsewhere = [&](std::size_t i) {
+    if (elsewhere_.empty()) return false;
+    const auto known = elsewhere_.find({rows[i][1].text(), rows[i][2].text(), rows[i][3].text()});
+    return known != elsewhere_.end() && now < known->second && known->second - now <= elsewhere_for;
+  };
+  for (std::size_t i = 0; i < rows.size() && found.size() < most; ++i) {
+    if (is_elsewhere(i)) continue;
     work one;
     one.parked = parked_place{rows[i][0].integer(),
                               rows[i][3].text(),
@@ -163,14 +171,13 @@ std::vector<bool> parking::lock(transaction& tx, std::span<work* const> messages
 std::vector<work*> parking::start(transaction& tx, std::span<work* const> messages, timestamp now) {
   const auto locked = lock(tx, messages);
   std::vector<work*> ours;
-  if (now >= elsewhere_until_) elsewhere_.clear();
+  std::erase_if(elsewhere_, [&](const auto& one) { return one.second <= now; });
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (locked[i]) {
       ours.push_back(messages[i]);
     } else {
       const auto& m = messages[i]->what();
-      elsewhere_.insert({m.topic, m.key, messages[i]->parked->single});
-      elsewhere_until_ = now + elsewhere_for;
+      elsewhere_[{m.topic, m.key, messages[i]->parked->single}] = now + elsewhere_for;
     }
   }
   tx.post(queries::consume::start_parked, {ids_of(ours)});
@@ -219,11 +226,14 @@ void parking::block_key(transaction& tx, const message& key_of) const {
   tx.post(queries::consume::set_parked_key, {consumer_, key_of.topic, key_of.key, "", value()});
 }
 
-void parking::end(transaction& tx, std::span<const std::int64_t> ids) const {
-  if (ids.empty()) return;
+statement parking::end_of(std::span<const std::int64_t> ids) {
   json_array all;
   for (const auto id : ids) all.add(id);
-  tx.post(queries::consume::end_parked, {all.text()});
+  return {queries::consume::end_parked, {all.text()}};
+}
+
+void parking::end(transaction& tx, std::span<const std::int64_t> ids) const {
+  if (!ids.empty()) tx.post(end_of(ids));
 }
 
 void parking::go_on(transaction& tx, std::span<work* const> done, timestamp now) const {

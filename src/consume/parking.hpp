@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -36,8 +37,9 @@ class parking {
   statement first_look(std::span<work* const> messages) const;
   std::vector<result> look(transaction& tx, result first, std::span<work* const> messages);
 
-  // Ends the session of another process that has this key and does not go on.
-  void end_stopped_holder(database& db, std::string_view topic, std::string_view key) const;
+  // Ends the session of another process that has this key, if its transaction is older than `too_long`.
+  void end_stopped_holder(database& db, std::string_view topic, std::string_view key,
+                          duration too_long) const;
 
   // Takes a message in. `log` is the partition it came from, `dedup` its deduplication key.
   struct entry {
@@ -83,6 +85,7 @@ class parking {
   void block_key(transaction& tx, const message& key_of) const;
   // They were announced, and did not run.
   void end(transaction& tx, std::span<const std::int64_t> ids) const;
+  static statement end_of(std::span<const std::int64_t> ids);
 
   // Those behind them are next.
   void go_on(transaction& tx, std::span<work* const> done, timestamp now) const;
@@ -94,8 +97,7 @@ class parking {
 
   std::string consumer_;
   dialect speaks_;
-  std::set<std::array<std::string, 3>> elsewhere_;  // topic, key and single
-  timestamp elsewhere_until_{};
+  std::map<std::array<std::string, 3>, timestamp> elsewhere_;  // topic, key and single: until when
   int many_ = 0;  // for so many batches more: too many keys wait to read them all
 };
 

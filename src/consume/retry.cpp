@@ -52,7 +52,7 @@ std::vector<consume::work> consumer::engine::look_for_parked(transaction& look, 
   if (!due.empty()) return due;
   const auto later = parking_.later(look);
   auto next = later ? later->first : timestamp::max();
-  if (others_park_ && next <= now) next = now + options_.retry_wait;
+  if (next <= now) next = now + options_.retry_wait;  // others have it in hand, or a handler for it
   parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
   wait_too_long_ = later && later->last > now + 2 * options_.retry_wait_max + consume::announced_for;
   return {};

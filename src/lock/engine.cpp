@@ -1,7 +1,7 @@
 #include "lock/engine.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <system_error>
 
 #include "base/pause.hpp"
 #include "settle/error.hpp"
@@ -175,6 +175,20 @@ void lock_service::engine::tell_in_time(const held_ones& all, const std::stop_to
   }
 }
 
+// Without a thread, or if a log throws, they are told after the renewal.
+std::jthread lock_service::engine::start_telling(const held_ones& all) const {
+  try {
+    return std::jthread([this, &all](const std::stop_token& renewed) {
+      try {
+        tell_in_time(all, renewed);
+      } catch (const std::exception&) {
+      }
+    });
+  } catch (const std::system_error&) {
+    return {};
+  }
+}
+
 void lock_service::engine::run_once() {
   const auto all = watched();
   const auto now = store->env().now();
@@ -187,8 +201,7 @@ void lock_service::engine::run_once() {
   }
   try {
     std::jthread telling;
-    if (!due.empty() && !in_time.empty())
-      telling = std::jthread([&](const std::stop_token& renewed) { tell_in_time(in_time, renewed); });
+    if (!due.empty() && !in_time.empty()) telling = start_telling(in_time);
     renew_all(std::move(due));
   } catch (...) {
     note_expired(all, store->env().now());

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <thread>
 #include <vector>
 
 #include "lock/bell.hpp"
@@ -60,6 +61,7 @@ struct lock_service::engine : std::enable_shared_from_this<lock_service::engine>
   void renew_all(held_ones due);
   static void note_expired(const held_ones& all, timestamp at);
   void tell_in_time(const held_ones& all, const std::stop_token& renewed) const;
+  std::jthread start_telling(const held_ones& all) const;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::weak_ptr<state>> watched_;

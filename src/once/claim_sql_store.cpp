@@ -13,6 +13,7 @@
 #include "once/claim_calls.hpp"
 #include "once/claim_rules.hpp"
 #include "queries/once.hpp"
+#include "queries/sql.hpp"
 #include "settle/error.hpp"
 #include "sql/columns.hpp"
 
@@ -49,8 +50,8 @@ class batch {
   }
 
   // May be repeated: every call has its own run, and finds what an earlier pass has done.
-  std::vector<claim_answer> pass() {
-    while (!try_pass()) in_order_ = true;
+  std::vector<claim_answer> pass(bool again) {
+    while (!try_pass(again)) in_order_ = true;
     std::vector<claim_answer> all;
     all.reserve(answers_.size());
     for (auto& one : answers_) all.push_back(std::move(*one));
@@ -61,7 +62,7 @@ class batch {
   using numbers = std::vector<std::size_t>;
 
   // False: it would have to lock rows out of order, and was rolled back.
-  bool try_pass() {
+  bool try_pass(bool again) {
     answers_.assign(calls_.size(), std::nullopt);
     now_ = db_.env().now();
     auto tx = db_.begin();
@@ -75,6 +76,7 @@ class batch {
       open = judge_all(tx, unchanged, known);
       if (!in_order_ && !open.empty()) return false;
     }
+    if (again) tx.post(queries::sql::confirm_replicated);
     tx.commit("claims.commit");
     return true;
   }
@@ -324,7 +326,7 @@ class sql_claims final : public batched_claims {
   std::vector<claim_answer> run_checked(std::span<const claim_call> calls) override {
     if (calls.empty()) return {};
     batch all(db_, calls);
-    return until_known(commits_max, [&](bool) { return all.pass(); });
+    return until_known(commits_max, [&](bool again) { return all.pass(again); });
   }
 
   database& db_;

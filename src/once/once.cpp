@@ -84,13 +84,14 @@ std::optional<once_result> look(transaction& tx, const opened_key& key) {
 }
 
 // Its own transaction may or may not have committed, or somebody else's record has refused it. The lock waits
-// until the one in doubt has ended; the look after it sees what that has left. Nobody may stop it: whoever
-// waits learns how it ended.
+// until the one in doubt has ended; the look after it sees what that has left, and the commit after that says
+// that it will stay. Nobody may stop it: whoever waits learns how it ended.
 std::optional<once_result> resolve(database& db, const opened_key& key) {
   auto tx = db.begin();
   tx.execute(queries::once::wait_for_key, {keys::lock_number(key.identity)});
   const auto known = keys::read_stored(tx.execute(queries::once::read_key, {blob{key.identity}}));
   if (!known) return std::nullopt;
+  tx.commit_with({queries::sql::confirm_replicated, {}}, "");
   return answered(*known, key);
 }
 

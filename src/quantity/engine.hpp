@@ -79,7 +79,8 @@ struct quantity::engine {
 
   std::size_t release(owned_transaction in, const statement& due, std::chrono::milliseconds wait) const;
   std::size_t release_one_by_one(database& db, std::size_t at_most, const std::stop_token& cancel) const;
-  void postpone(database& db, const std::string& id) const;
+  std::vector<ending> read_endings(transaction& tx, const std::vector<std::string>& ids) const;
+  void postpone(database& db, const std::string& id, duration by) const;
   struct not_released {
     std::string id;
     error why;

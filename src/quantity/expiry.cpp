@@ -1,5 +1,6 @@
 // Giving back what nobody has confirmed in time, and forgetting what has ended long ago.
 #include <algorithm>
+#include <set>
 
 #include "base/timer.hpp"
 #include "quantity/engine.hpp"
@@ -11,9 +12,12 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr duration postponed_for = std::chrono::minutes(1);
-// So long a transaction waits for an item that somebody else has locked: buyers of its other items wait too.
+constexpr duration held_up_for = std::chrono::seconds(10);
+// So long a batch waits for an item that somebody else has locked: buyers of its other items wait too.
 constexpr std::chrono::milliseconds lock_wait{100};
-// Likewise once one was waited for in vain: there may be many reservations of that item.
+// One reservation, where an item is only busy: it gets its turn.
+constexpr std::chrono::milliseconds lock_wait_alone{1000};
+// And once an item of it was waited for in vain: there may be many reservations of that.
 constexpr std::chrono::milliseconds lock_wait_again{10};
 constexpr std::size_t batch_max = 1000;
 const std::string expired_reason = "expired";
@@ -40,31 +44,37 @@ bool may_be_of_one(const error& e) {
 
 }  // namespace
 
-// `in` is over when it returns or throws.
-std::size_t quantity::engine::release(owned_transaction in, const statement& due,
-                                      std::chrono::milliseconds wait) const {
-  auto tx = std::move(in);
-  tx.post(queries::quantity::wait_at_most, {static_cast<std::int64_t>(wait.count())});
-  const auto ids = ids_in(tx.execute(due));
-  if (ids.empty()) return 0;
+std::vector<quantity::engine::ending> quantity::engine::read_endings(
+    transaction& tx, const std::vector<std::string>& ids) const {
+  std::vector<ending> all;
+  if (ids.empty()) return all;
   std::vector<parameters> by_id;
   for (const auto& id : ids) by_id.push_back({options.resource, id});
   std::vector<repeated> reads;
   for (const auto& one : by_id) reads.push_back({queries::quantity::read_lines, {&one, 1}});
   const auto lines = tx.execute_all(reads);
-  std::vector<ending> all;
   for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i], lines_of(lines[i])});
+  return all;
+}
+
+// `in` is over when it returns or throws.
+std::size_t quantity::engine::release(owned_transaction in, const statement& due,
+                                      std::chrono::milliseconds wait) const {
+  auto tx = std::move(in);
+  tx.post(queries::quantity::wait_at_most, {static_cast<std::int64_t>(wait.count())});
+  const auto all = read_endings(tx, ids_in(tx.execute(due)));
+  if (all.empty()) return 0;
   with_fault_points(tx.env(), "quantity.release", [&] { give_back(tx, all, "EXPIRED", expired_reason); });
   tx.commit("quantity.release.commit");
   tx.env().counters->add("settle_reservations_expired_total", {{"resource", options.resource}},
-                         static_cast<std::int64_t>(ids.size()));
-  return ids.size();
+                         static_cast<std::int64_t>(all.size()));
+  return all.size();
 }
 
 // One that fails must not keep the others from their turn.
-void quantity::engine::postpone(database& db, const std::string& id) const {
+void quantity::engine::postpone(database& db, const std::string& id, duration by) const {
   auto tx = db.begin();
-  tx.post(queries::quantity::postpone_release, {options.resource, id, db.env().now() + postponed_for});
+  tx.post(queries::quantity::postpone_release, {options.resource, id, db.env().now() + by});
   tx.commit("quantity.postpone");
 }
 
@@ -88,24 +98,29 @@ void quantity::engine::tell_held_up(const environment& env, std::span<const not_
 std::size_t quantity::engine::release_one_by_one(database& db, std::size_t at_most,
                                                  const std::stop_token& cancel) const {
   const auto now = db.env().now();
-  std::vector<std::string> ids;
+  std::vector<ending> all;
   {
     auto tx = db.begin(cancel);
-    ids = ids_in(
-        tx.execute(queries::quantity::lock_due, {options.resource, now, static_cast<std::int64_t>(at_most)}));
+    const auto due =
+        tx.execute(queries::quantity::lock_due, {options.resource, now, static_cast<std::int64_t>(at_most)});
+    all = read_endings(tx, ids_in(due));
   }
   std::size_t released = 0;
   std::vector<not_released> failed, held_up;
-  for (const auto& id : ids) {
+  std::set<std::string> busy_items;  // perhaps: of what was held up, one was
+  for (const auto& [id, lines] : all) {
+    const auto is_busy = [&](const quantities::demand& one) { return busy_items.contains(one.item); };
     auto tx = db.begin(cancel);
     try {
       released += release(std::move(tx), {queries::quantity::lock_due_one, {options.resource, id, now}},
-                          held_up.empty() ? lock_wait : lock_wait_again);
+                          std::ranges::any_of(lines, is_busy) ? lock_wait_again : lock_wait_alone);
     } catch (const error& e) {
       const bool busy = e.code() == errc::store_busy && !e.outcome_unknown();
       if (!busy && (e.retryable() || e.outcome_unknown() || e.code() == errc::cancelled)) throw;
-      postpone(db, id);
+      postpone(db, id, busy ? held_up_for : postponed_for);
       (busy ? held_up : failed).push_back({id, e});
+      if (busy)
+        for (const auto& one : lines) busy_items.insert(one.item);
     }
   }
   tell_held_up(db.env(), held_up);

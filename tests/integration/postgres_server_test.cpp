@@ -5,7 +5,9 @@
 #include <set>
 #include <thread>
 
+#include "settle/claims.hpp"
 #include "settle/error.hpp"
+#include "settle/once.hpp"
 #include "settle/postgres.hpp"
 #include "support/expect_error.hpp"
 #include "support/postgres_fixture.hpp"
@@ -159,6 +161,22 @@ TEST_F(postgres_server, that_is_told_not_to_wait_for_its_standby_leaves_the_comm
     patient->begin(stop.get_token()).commit_with({add_key, {added}});
   }));
   EXPECT_EQ(patient->read().execute("select count(*) from keys where key > 0")[0][0].integer(), key);
+}
+
+// Proves I4: a record that only this server has would be found by a look, and be gone after a failover
+TEST_F(postgres_server, that_is_told_not_to_wait_for_its_standby_leaves_requests_and_claims_in_doubt) {
+  auto patient = postgres::open(server_->conninfo());
+  migrate(*patient);
+  run_sql(server_->conninfo(), "alter system set synchronous_standby_names = 'nobody'");
+  run_sql(server_->conninfo(), "select pg_reload_conf()");
+  auto hasty = postgres::open(server_->conninfo(), {.statement_timeout = 200ms});
+  const auto keys = open_claims(*hasty);
+  const auto ask = [&] { once(*hasty, {"shop", "ann", "k"}, [](transaction&) { return answer{}; }); };
+  const auto claim = [&] { keys->claim({.who = {"shop", "ann", "k"}}); };
+  while (!leaves_in_doubt(claim)) {  // until the server has taken notice
+  }
+  EXPECT_TRUE(leaves_in_doubt(ask));
+  EXPECT_TRUE(leaves_in_doubt([&] { keys->claim({.who = {"shop", "ann", "l"}}); }));
 }
 
 }  // namespace

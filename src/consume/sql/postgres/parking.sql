@@ -14,13 +14,14 @@ cross join lateral (
   where p.consumer = $1 and p.topic = e ->> 0 and p.message_key = e ->> 1 and p.single = '' limit 1) k
 where exists (select from settle.parked_keys where consumer = $1)
 
--- The session that has had a key for longer than a handler may take: it was stopped, or its handler hangs. As
--- end_stopped_owner.
+-- The session that has a key, if its transaction is older than $4 microseconds, which is more than a handler may take: it
+-- was stopped, or its handler hangs. As end_stopped_owner.
 -- name: end_stopped_holder
 with holder as materialized (
   select l.pid from settle.parked_keys k
   join pg_locks l on l.locktype = 'transactionid' and l.transactionid = k.xmax and l.granted
                  and l.mode = 'ExclusiveLock' and l.pid <> pg_backend_pid()
+  join pg_stat_activity a on a.pid = l.pid and a.xact_start < clock_timestamp() - $4::bigint * interval '1 microsecond'
   where k.consumer = $1 and k.topic = $2 and k.message_key = $3 and k.single = '')
 select pid from holder where pg_terminate_backend(pid, 5000)
 

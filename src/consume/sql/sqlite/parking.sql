@@ -13,7 +13,7 @@ cross join settle_parked_keys k
 
 -- One writer, and nobody holds anything that others pass over.
 -- name: end_stopped_holder
-select 0 where $1 is null and $2 is null and $3 is null
+select 0 where $1 is null and $2 is null and $3 is null and $4 is null
 
 -- name: park_message
 insert into settle_parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,

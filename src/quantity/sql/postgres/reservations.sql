@@ -36,8 +36,10 @@ order by release_at limit $3 for no key update skip locked
 select id from settle.reservations where resource = $1 and id = $2 and status = 'HELD' and release_at <= $3
 for no key update skip locked
 
+-- Whoever has it is ending it.
 -- name: postpone_release
-update settle.reservations set release_at = $3 where resource = $1 and id = $2 and status = 'HELD'
+update settle.reservations set release_at = $3 where resource = $1 and id = (
+  select id from settle.reservations where resource = $1 and id = $2 and status = 'HELD' for no key update skip locked)
 
 -- name: lock_ended
 select id from settle.reservations where resource = $1 and status <> 'HELD' and ended_at < $2
