@@ -23,7 +23,9 @@ constexpr int open_slices_max = 10;  // with claims that stay, for the others th
 struct opened_key {
   std::string identity;
   std::string fingerprint;
-  std::string run;  // this execution
+  std::string run;              // this execution
+  std::string durability = {};  // of the commit, as it was before the work
+  bool joined = false;          // the transaction, and its session, are the caller's
 };
 
 opened_key open(const environment& env, const request_identity& who, const once_options& options) {
@@ -41,7 +43,7 @@ statement record_of(const environment& env, const request_identity& who, const o
                     const answer& what, const once_options& options) {
   const auto now = env.now();
   parameters row;
-  row.reserve(10);
+  row.reserve(12);
   row.emplace_back(blob{key.identity});
   row.emplace_back(who.service);
   row.emplace_back(key.run);
@@ -49,6 +51,8 @@ statement record_of(const environment& env, const request_identity& who, const o
   row.emplace_back(now);
   row.emplace_back(now + options.keep);
   keys::append_answer(row, what);
+  row.emplace_back(key.durability);
+  row.emplace_back(key.joined);
   if (zoo::has(zoo::bug::key_checked_then_inserted))
     return {queries::once::record_key_if_new, std::move(row)};
   return {queries::once::record_key, std::move(row)};
@@ -70,12 +74,13 @@ once_outcome behind_holder(transaction& tx, const opened_key& key, bool shown) {
 }
 
 // What is known already; nothing: this caller may run.
-std::optional<once_result> look(transaction& tx, const opened_key& key) {
+std::optional<once_result> look(transaction& tx, opened_key& key) {
   value shown;
   if (!key.fingerprint.empty()) shown = value(keys::shown_number(key.fingerprint));
   const auto found =
       tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), shown});
   if (const auto known = keys::read_stored(found)) return answered(*known, key);
+  key.durability = found[0][8].text();
   if (found[0][0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted)) {
     const auto& got = found[0][7];
     return once_result{behind_holder(tx, key, !got.is_null() && got.integer() != 0), {}};
@@ -125,7 +130,6 @@ void count(const environment& env, const request_identity& who, once_outcome of)
 std::optional<once_result> commit_record(database& db, owned_transaction& tx, const statement& record,
                                          const opened_key& key) {
   try {
-    tx.post(queries::sql::keep_durable);
     tx.commit_with(record, "once.commit");
   } catch (const error& e) {
     if (e.outcome_unknown())  // if nothing is found, it certainly did not commit
@@ -138,7 +142,7 @@ std::optional<once_result> commit_record(database& db, owned_transaction& tx, co
 }
 
 // Nothing: it was undone, and may be tried again.
-std::optional<once_result> try_once(database& db, const request_identity& who, const opened_key& key,
+std::optional<once_result> try_once(database& db, const request_identity& who, opened_key& key,
                                     const once_work& work, const once_options& options,
                                     const std::stop_token& cancel) {
   std::optional<owned_transaction> tx(db.begin(cancel));
@@ -224,7 +228,7 @@ std::string_view to_string(once_outcome of) {
 
 once_result once(database& db, const request_identity& who, const once_work& work,
                  const once_options& options, std::stop_token cancel) {
-  const auto key = open(db.env(), who, options);
+  auto key = open(db.env(), who, options);
   const run_in_this_process here(db, key);
   const auto told = [&](once_result result) {
     count(db.env(), who, result.outcome);
@@ -242,7 +246,8 @@ once_result once(database& db, const request_identity& who, const once_work& wor
 
 once_result once(transaction& tx, const request_identity& who, const once_work& work,
                  const once_options& options) {
-  const auto key = open(tx.env(), who, options);
+  auto key = open(tx.env(), who, options);
+  key.joined = true;
   auto known = look(tx, key);
   auto result = known ? std::move(*known) : run_undoable(tx, who, key, work, options);
   count(tx.env(), who, result.outcome);

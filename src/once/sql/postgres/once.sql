@@ -4,7 +4,7 @@
 -- A second lock tells others what is asked for: $3 is a number of the fingerprint, or null.
 -- name: open_key
 select pg_try_advisory_xact_lock($2::bigint)::integer, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash,
-  pg_try_advisory_xact_lock(($2::bigint >> 32)::integer, $3::integer)::integer
+  pg_try_advisory_xact_lock(($2::bigint >> 32)::integer, $3::integer)::integer, current_setting('synchronous_commit')
 from (select) one left join settle.idempotency_keys k on k.identity = $1
 
 -- Whether the one that holds the key $1 has shown a fingerprint, and not this one. pg_locks is read once, so both of its
@@ -27,11 +27,14 @@ select pg_advisory_xact_lock($1)
 select 1, run, fingerprint, status, headers, body, response_hash
 from settle.idempotency_keys where identity = $1
 
--- Not "on conflict do nothing": a second record of one key must take its transaction down with it.
+-- Not "on conflict do nothing": a second record of one key must take its transaction down with it. $11 is what
+-- synchronous_commit was when the key was opened: work that has lowered it, by whatever means, must not make its record
+-- less durable, because the answer is given next. $12: for this transaction only, where the session is somebody else's.
 -- name: record_key
 insert into settle.idempotency_keys (identity, service, run, fingerprint, answered_at, expires_at, status, headers, body,
   response_hash)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+values ($1, $2, $3, $4, $5, case when set_config('synchronous_commit', $11::text, $12::boolean) is not null then $6::bigint end,
+  $7, $8, $9, $10)
 
 -- A process whose clock is ahead must not forget early: then a key would run twice. The clock is read once, in a query
 -- of its own, so that the index ends the search.

@@ -1,6 +1,6 @@
 -- One transaction writes at a time: whoever gets here has no rival. $2 and $3 are for databases where it may have one.
 -- name: open_key
-select 1, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash, one.unused
+select 1, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash, one.unused, ''
 from (select coalesce($2, $3) as unused) one left join settle_idempotency_keys k on k.identity = $1
 
 -- name: holder_differs
@@ -17,7 +17,7 @@ from settle_idempotency_keys where identity = $1
 -- name: record_key
 insert into settle_idempotency_keys (identity, service, run, fingerprint, answered_at, expires_at, status, headers, body,
   response_hash)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 where $11 is not null and $12 is not null
 
 -- name: forget_expired
 delete from settle_idempotency_keys where identity in (
