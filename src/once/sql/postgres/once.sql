@@ -30,10 +30,13 @@ from settle.idempotency_keys where identity = $1
 -- Not "on conflict do nothing": a second record of one key must take its transaction down with it. $11 is what
 -- synchronous_commit was when the key was opened: work that has lowered it, by whatever means, must not make its record
 -- less durable, because the answer is given next. $12: for this transaction only, where the session is somebody else's.
+-- Setting it in vain would cost a third as much as the record itself.
 -- name: record_key
 insert into settle.idempotency_keys (identity, service, run, fingerprint, answered_at, expires_at, status, headers, body,
   response_hash)
-values ($1, $2, $3, $4, $5, case when set_config('synchronous_commit', $11::text, $12::boolean) is not null then $6::bigint end,
+values ($1, $2, $3, $4, $5,
+  case when current_setting('synchronous_commit') = $11::text or set_config('synchronous_commit', $11::text, $12::boolean) <> ''
+    then $6::bigint end,
   $7, $8, $9, $10)
 
 -- A process whose clock is ahead must not forget early: then a key would run twice. The clock is read once, in a query
