@@ -16,6 +16,9 @@ namespace {
 constexpr const char* guarded_pragmas[] = {"journal_mode", "synchronous", "wal_autocheckpoint",
                                            "wal_checkpoint", "locking_mode"};
 
+// The savepoint of mark_parts(), which nobody else may set or leave.
+constexpr const char* marked_parts = "settle_parts";
+
 int as_ms(duration d) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
 }
@@ -54,6 +57,7 @@ int sqlite_connection::authorize(void* self, int action, const char* first, cons
   auto& own = *static_cast<sqlite_connection*>(self);
   if (own.controlling_) return SQLITE_OK;
   if (action == SQLITE_TRANSACTION) return SQLITE_DENY;
+  if (action == SQLITE_SAVEPOINT && sqlite3_stricmp(second, marked_parts) == 0) return SQLITE_DENY;
   if (action == SQLITE_SAVEPOINT) own.noticed_ = as_step(first, second);
   if (action == SQLITE_PRAGMA && first != nullptr) {
     const auto is = [first](const char* name) { return sqlite3_stricmp(first, name) == 0; };
@@ -153,6 +157,20 @@ void sqlite_connection::check_open() const {
 void sqlite_connection::end_part() {
   check_open();
   savepoints_.end_part();
+}
+
+// Marks nest, and the last of them counts. A handler may name a savepoint as it likes, but for this name.
+bool sqlite_connection::mark_parts() {
+  check_open();
+  savepoints_.end_part();
+  begin(mark_, "savepoint settle_parts");
+  return true;
+}
+
+bool sqlite_connection::drop_parts() noexcept {
+  if (cancel_.stop_requested() || control(back_, "rollback to settle_parts") != SQLITE_OK) return false;
+  savepoints_.end_part();
+  return true;
 }
 
 // What the authorizer notices from here on belongs to the statement that is prepared next.

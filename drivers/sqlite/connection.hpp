@@ -33,6 +33,8 @@ class sqlite_connection final : public connection {
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) override;
   void execute_script(std::string_view sql) override;
   void end_part() override;
+  bool mark_parts() override;
+  bool drop_parts() noexcept override;
 
  private:
   static int authorize(void* self, int action, const char* first, const char* second, const char*,
@@ -54,7 +56,7 @@ class sqlite_connection final : public connection {
   checkpointer& checkpoints_;
   duration busy_timeout_;
   handle db_;
-  prepared_handle begin_write_, begin_read_, commit_, rollback_;
+  prepared_handle begin_write_, begin_read_, commit_, rollback_, mark_, back_;
   statements statements_;
   write_queue::turn turn_;
   sql::savepoints savepoints_;

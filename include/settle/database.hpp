@@ -157,6 +157,9 @@ class connection {
   // As transaction::end_part and transaction::drop_part.
   virtual void end_part() {}
   virtual bool drop_part() noexcept { return false; }
+  // As transaction::mark_parts and transaction::drop_parts.
+  virtual bool mark_parts() { return false; }
+  virtual bool drop_parts() noexcept { return false; }
 
   // The server as it was when the session began. Nothing if it cannot change, or cannot be found out.
   virtual std::optional<cluster_identity> identity() const { return std::nullopt; }
@@ -211,6 +214,12 @@ class transaction {
   // none of it has been sent yet. So it is with callers that have asked nothing, and where statements are
   // sent together, with those that have posted only. False: nothing was done, and only a rollback helps.
   bool drop_part() noexcept;
+
+  // Before parts that may have to be taken back together, whatever they have done: drop_parts() undoes all since
+  // the last mark, which stays. Not everywhere: false where it would cost more than to begin again, which is on
+  // PostgreSQL, and from drop_parts() where the transaction is lost.
+  bool mark_parts();
+  bool drop_parts() noexcept;
 
   // See cluster_identity; nothing on SQLite.
   std::optional<cluster_identity> identity() const;

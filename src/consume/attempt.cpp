@@ -39,6 +39,9 @@ void make_storable(consume::work& one) {
   one.unfit = true;
 }
 
+constexpr int batches_marked = 64;  // after one with a failure
+constexpr int left_out_max = 4;     // messages that have failed, before the batch begins again without them
+
 // What stands in for the id of a message that has none, or none that can be stored: where it was delivered
 // from.
 std::string place_key(const delivery& of) {
@@ -110,7 +113,8 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     for (std::size_t i = 0; i < todo.what.size(); ++i)
       if (todo.what[i] == verdict::run || todo.what[i] == verdict::duplicate)
         todo.what[i] = unseen[i] ? verdict::run : verdict::duplicate;
-  if (auto why = run_handlers(tx, messages, todo, watched)) {
+  late_charges late;
+  if (auto why = run_handlers(tx, messages, todo, watched, late)) {
     if (zoo::has(zoo::bug::claim_kept_after_failed_handler)) tx.commit("consumer.commit");
     return why;
   }
@@ -143,6 +147,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   }
   if (!todo.fresh.empty()) retention_.note_committed();
   if (next) is_announced(std::move(*next));
+  for (const auto* one : late.committed()) report_charge(*one);
   succeeded(messages, todo);
   return std::nullopt;
 }
@@ -210,10 +215,70 @@ std::optional<consumer::engine::plan> consumer::engine::take_parked(transaction&
   return made;
 }
 
-// Neighbours of one handler for whole batches go to it together.
+consumer::engine::late_charges::~late_charges() {
+  for (auto* one : all_) {
+    one->charge.reset();
+    one->judged.reset();
+  }
+}
+
+// A message that fails spoils its batch. Where the claims can be kept, and failures are likely, the others run
+// once more in the same transaction, and after them the message, as if alone: what it is charged for can then
+// be nothing that they would not have done before it.
 std::optional<consumer::engine::failure> consumer::engine::run_handlers(
-    transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched) {
+    transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched, late_charges& late) {
   tx.end_part();  // the claims
+  const bool marked = mark_claims_ > 0 && messages.size() > 1 && tx.mark_parts();
+  if (mark_claims_ > 0) --mark_claims_;
+  auto why = run_in_order(tx, messages, of, watched);
+  if (why && why->at && messages.size() > 1) mark_claims_ = batches_marked;
+  for (int failed = 1; why && marked && failed <= left_out_max; ++failed) {
+    if (!may_run_last(messages, *why, of) || !tx.drop_parts()) break;
+    put_last(messages, *why->at, of);
+    why = run_in_order(tx, messages, of, watched);
+  }
+  if (why) return why;
+  return run_last(tx, messages, of, watched, late);
+}
+
+// Not one that has looked at what is committed: for it, the others have not run yet.
+bool consumer::engine::may_run_last(batch messages, const failure& why, const plan& of) const {
+  return why.at && of.what[*why.at] == verdict::run && !messages[*why.at]->parked &&
+         why.how.why != failure_class::outage && !read_beside_;
+}
+
+// With the later ones of its key.
+void consumer::engine::put_last(batch messages, std::size_t at, plan& of) {
+  of.what[at] = verdict::last;
+  for (auto later = at + 1; later < messages.size(); ++later)
+    if (of.what[later] == verdict::run && consume::same_key(messages[at]->what(), messages[later]->what()))
+      of.what[later] = verdict::last;
+}
+
+std::optional<consumer::engine::failure> consumer::engine::run_last(transaction& tx, batch messages, plan& of,
+                                                                    consume::handler_watch::attempt& watched,
+                                                                    late_charges& late) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (of.what[i] != verdict::last) continue;
+    auto& one = *messages[i];
+    const auto* m = &one.what();
+    of.what[i] = verdict::run;
+    tx.mark_parts();
+    auto how = run(*handlers_.of(*m), {&m, 1}, tx, watched);
+    if (!how) continue;
+    if (watched.token().stop_requested() || how->why == failure_class::outage || read_beside_ ||
+        !tx.drop_parts())
+      return failure{i, std::move(*how)};
+    one.charge = std::move(*how);
+    late.add(one);
+    judge_failed(messages, i, of);
+  }
+  return std::nullopt;
+}
+
+// Neighbours of one handler for whole batches go to it together.
+std::optional<consumer::engine::failure> consumer::engine::run_in_order(
+    transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched) {
   const auto started = env().now();
   std::int64_t ran = 0;
   std::vector<const message*> all;
@@ -257,13 +322,19 @@ bool consumer::engine::charge_at_once(transaction& tx, batch messages, std::size
   if (read_beside_) return false;
   if (!zoo::has(zoo::bug::failed_part_kept) && !tx.drop_part()) return false;
   failed_alone(one, how);
+  judge_failed(messages, at, of);
+  return true;
+}
+
+void consumer::engine::judge_failed(batch messages, std::size_t at, plan& of) const {
+  auto& one = *messages[at];
   judge_charge(one);
   of.what[at] = verdict::charge;
-  if (!holds_its_key(one, verdict::charge)) return true;
+  if (!holds_its_key(one, verdict::charge)) return;
   for (auto later = at + 1; later < messages.size(); ++later)
-    if (of.what[later] == verdict::run && consume::same_key(one.what(), messages[later]->what()))
+    if ((of.what[later] == verdict::run || of.what[later] == verdict::last) &&
+        consume::same_key(one.what(), messages[later]->what()))
       of.what[later] = verdict::behind;
-  return true;
 }
 
 std::optional<failed_attempt> consumer::engine::run(const consume::handler& what,
@@ -332,6 +403,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, plan& of) {
       case verdict::ignore:
       case verdict::others_replay:
       case verdict::gone:
+      case verdict::last:  // none by now
         break;
     }
   }

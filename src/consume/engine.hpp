@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/log_limit.hpp"
@@ -76,6 +77,7 @@ class consumer::engine {
   bool is_done(const work& one) const;
   void end_stopped_holders();
   void failed_alone(work& one, const failed_attempt& how);
+  void report_charge(const work& one);
   bool may_log(log_level level, std::string_view event);
   void pause(work& one, const failed_attempt& how);
   void resume();
@@ -134,6 +136,7 @@ class consumer::engine {
     charge,         // it has failed: write that down
     behind,         // something of its key waits
     cautious,       // it may have killed a process: park it, and it will run alone
+    last,           // it has failed among others: it runs when they have
     replay,         // of a dead letter of ours
     others_replay,  // of one of another consumer
     gone,           // somebody else has run it, or is about to
@@ -146,10 +149,31 @@ class consumer::engine {
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
     std::vector<work*> put_off = {};                  // if any, nothing of this is to be done
   };
+  // Messages that were charged for a failure after their neighbours, in the same transaction. If that does not
+  // commit, nobody knows whether they fail alone.
+  class late_charges {
+   public:
+    late_charges() = default;
+    ~late_charges();
+    late_charges(const late_charges&) = delete;
+    late_charges& operator=(const late_charges&) = delete;
+    void add(work& one) { all_.push_back(&one); }
+    std::vector<work*> committed() { return std::exchange(all_, {}); }
+
+   private:
+    std::vector<work*> all_;
+  };
   std::optional<plan> take_parked(transaction& tx, batch messages);
   std::optional<failure> run_handlers(transaction& tx, batch messages, plan& of,
+                                      consume::handler_watch::attempt& watched, late_charges& late);
+  std::optional<failure> run_in_order(transaction& tx, batch messages, plan& of,
                                       consume::handler_watch::attempt& watched);
+  std::optional<failure> run_last(transaction& tx, batch messages, plan& of,
+                                  consume::handler_watch::attempt& watched, late_charges& late);
+  bool may_run_last(batch messages, const failure& why, const plan& of) const;
+  static void put_last(batch messages, std::size_t at, plan& of);
   bool charge_at_once(transaction& tx, batch messages, std::size_t at, const failed_attempt& how, plan& of);
+  void judge_failed(batch messages, std::size_t at, plan& of) const;
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, plan& of);
@@ -220,6 +244,7 @@ class consumer::engine {
   consumer_counts counts_;
   double handler_us_ = 0;  // running average per message
   int list_claims_ = 0;    // so many batches more ask which of their claims are new, where that costs
+  int mark_claims_ = 0;    // so many more keep their claims when a message fails, where they can
 };
 
 }  // namespace settle::inline v0

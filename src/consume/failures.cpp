@@ -149,6 +149,10 @@ void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
     return;
   }
   one.charge = how;
+  report_charge(one);
+}
+
+void consumer::engine::report_charge(const work& one) {
   count("settle_consumer_failures_total", &consumer_counts::failures, 1);
   const auto& m = one.what();
   if (!may_log(log_level::warning, "handler_failed")) return;
@@ -158,9 +162,9 @@ void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
                     {"topic", m.topic},
                     {"type", m.type},
                     {"key", m.key},
-                    {"class", std::string(to_string(how.why))},
+                    {"class", std::string(to_string(one.charge->why))},
                     {"failures", count_text(one.parked ? one.parked->attempts + 1 : 1)},
-                    {"error", how.error}});
+                    {"error", one.charge->error}});
 }
 
 // Lines about single messages: there may be a great many of them.

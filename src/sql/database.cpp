@@ -103,6 +103,14 @@ bool transaction::drop_part() noexcept {
   return true;
 }
 
+bool transaction::mark_parts() { return require(connection_).mark_parts(); }
+
+bool transaction::drop_parts() noexcept {
+  if (!connection_ || !connection_->drop_parts()) return false;
+  used_ = false;
+  return true;
+}
+
 std::optional<cluster_identity> transaction::identity() const { return require(connection_).identity(); }
 
 owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)
