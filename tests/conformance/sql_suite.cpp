@@ -390,6 +390,50 @@ TEST_P(sql_conformance, a_failed_caller_takes_nothing_of_others_back) {
             taken_back ? 0 : 1);
 }
 
+// Proves C1, C2
+TEST_P(sql_conformance, parts_after_a_mark_are_taken_back_together_where_that_is_cheap) {
+  auto db = open_with_notes();
+  auto tx = db->begin();
+  EXPECT_FALSE(tx.drop_parts()) << "there is no mark";
+  tx.execute(insert_note, {1, "before"});
+  tx.end_part();
+  const bool marked = tx.mark_parts();
+  EXPECT_EQ(marked, db->speaks() == dialect::sqlite);
+  if (!marked) return;
+  tx.execute(insert_note, {2, "of one"});
+  tx.end_part();
+  for (const auto* reach : {"savepoint settle_parts", "rollback to SETTLE_PARTS", "release \"settle_parts\""})
+    EXPECT_EQ(code_of([&] { tx.execute(reach); }), errc::transaction_control) << reach;
+  tx.execute("savepoint own");
+  tx.execute(insert_note, {3, "of another"});
+  EXPECT_TRUE(tx.drop_parts());
+  EXPECT_EQ(code_of([&] { tx.execute("rollback to own"); }), errc::transaction_control);
+  tx.execute(insert_note, {4, "of a third"});
+  tx.end_part();
+  EXPECT_TRUE(tx.mark_parts());
+  tx.execute(insert_note, {5, "after the second mark"});
+  EXPECT_TRUE(tx.drop_parts());
+  EXPECT_TRUE(tx.drop_parts()) << "it stays";
+  tx.commit();
+  const auto left = db->read().execute("select id from notes order by id");
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0][0].integer(), 1);
+  EXPECT_EQ(left[1][0].integer(), 4);
+}
+
+// Proves C1, C2
+TEST_P(sql_conformance, a_lost_transaction_takes_no_parts_back) {
+  auto db = open_with_notes();
+  if (db->speaks() != dialect::sqlite) return;
+  auto tx = db->begin();
+  tx.execute(insert_note, {1, "note"});
+  EXPECT_TRUE(tx.mark_parts());
+  EXPECT_THROW(tx.execute("insert or rollback into notes (id, note) values (1, 'the same')"), error);
+  EXPECT_FALSE(tx.drop_parts());
+  EXPECT_EQ(code_of([&] { tx.mark_parts(); }), errc::transaction_lost);
+  EXPECT_EQ(code_of([&] { tx.commit(); }), errc::transaction_lost);
+}
+
 TEST_P(sql_conformance, a_commit_is_there_after_the_database_is_opened_again) {
   {
     auto db = open_with_notes();
