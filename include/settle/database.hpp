@@ -215,9 +215,9 @@ class transaction {
   // sent together, with those that have posted only. False: nothing was done, and only a rollback helps.
   bool drop_part() noexcept;
 
-  // Before parts that may have to be taken back together, whatever they have done: drop_parts() undoes all since
-  // the last mark, which stays. Not everywhere: false where it would cost more than to begin again, which is on
-  // PostgreSQL, and from drop_parts() where the transaction is lost.
+  // Before parts that may have to be taken back together, whatever they have done: drop_parts() undoes all
+  // since the last mark, which stays. Not everywhere: false where it would cost more than to begin again,
+  // which is on PostgreSQL, and from drop_parts() where the transaction is lost.
   bool mark_parts();
   bool drop_parts() noexcept;
 

@@ -222,9 +222,9 @@ consumer::engine::late_charges::~late_charges() {
   }
 }
 
-// A message that fails spoils its batch. Where the claims can be kept, and failures are likely, the others run
-// once more in the same transaction, and after them the message, as if alone: what it is charged for can then
-// be nothing that they would not have done before it.
+// A message that fails spoils its batch. Where the claims can be kept, and failures are likely, the others
+// run once more in the same transaction, and after them the message, as if alone: what it is charged for can
+// then be nothing that they would not have done before it.
 std::optional<consumer::engine::failure> consumer::engine::run_handlers(
     transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched, late_charges& late) {
   tx.end_part();  // the claims

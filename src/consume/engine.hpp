@@ -149,8 +149,8 @@ class consumer::engine {
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
     std::vector<work*> put_off = {};                  // if any, nothing of this is to be done
   };
-  // Messages that were charged for a failure after their neighbours, in the same transaction. If that does not
-  // commit, nobody knows whether they fail alone.
+  // Messages that were charged for a failure after their neighbours, in the same transaction. If that does
+  // not commit, nobody knows whether they fail alone.
   class late_charges {
    public:
     late_charges() = default;

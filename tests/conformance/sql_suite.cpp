@@ -390,7 +390,7 @@ TEST_P(sql_conformance, a_failed_caller_takes_nothing_of_others_back) {
             taken_back ? 0 : 1);
 }
 
-// Proves C1, C2
+// Proves C1
 TEST_P(sql_conformance, parts_after_a_mark_are_taken_back_together_where_that_is_cheap) {
   auto db = open_with_notes();
   auto tx = db->begin();
@@ -421,7 +421,7 @@ TEST_P(sql_conformance, parts_after_a_mark_are_taken_back_together_where_that_is
   EXPECT_EQ(left[1][0].integer(), 4);
 }
 
-// Proves C1, C2
+// Proves C1
 TEST_P(sql_conformance, a_lost_transaction_takes_no_parts_back) {
   auto db = open_with_notes();
   if (db->speaks() != dialect::sqlite) return;

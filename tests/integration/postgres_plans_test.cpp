@@ -1,5 +1,5 @@
-// PostgreSQL keeps a plan that was made when a table was small. What is empty at night and full by day must be looked up
-// in indexes all the same.
+// PostgreSQL keeps a plan that was made when a table was small. What is empty at night and full by day must
+// be looked up in indexes all the same.
 #include <gtest/gtest.h>
 
 #include <thread>

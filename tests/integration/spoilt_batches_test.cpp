@@ -1,6 +1,6 @@
-// One message of a batch fails after it has written something. On SQLite a consumer that has lately seen that keeps its
-// claims, and puts the message behind the others of the same transaction; elsewhere it begins again. What becomes of
-// them all is the same.
+// One message of a batch fails after it has written something. On SQLite a consumer that has lately seen that
+// keeps its claims, and puts the message behind the others of the same transaction; elsewhere it begins
+// again. What becomes of them all is the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct spoilt_batches : test::failing_consumer {
 INSTANTIATE_TEST_SUITE_P(databases, spoilt_batches, ::testing::Values(dialect::sqlite, dialect::postgres),
                          [](const auto& of) { return of.param == dialect::sqlite ? "sqlite" : "postgres"; });
 
-// Proves C2, C3, D1
+// Proves C3, D1
 TEST_P(spoilt_batches, lose_nothing_and_charge_only_what_fails_after_the_others) {
   auto c = make_wary_consumer();
   for (const std::string id : {"1", "2", "3", "4"}) deliver(id, "key of " + id);
@@ -64,7 +64,7 @@ TEST_P(spoilt_batches, lose_nothing_and_charge_only_what_fails_after_the_others)
   EXPECT_EQ(count("parked_messages"), 0);
 }
 
-// Proves C2: its neighbours were to blame, or chance
+// Proves C3: its neighbours were to blame, or chance
 TEST_P(spoilt_batches, apply_what_works_after_the_others) {
   names fails_once{"2", "6"};
   consumer c(*db, broker, plain());
@@ -81,7 +81,7 @@ TEST_P(spoilt_batches, apply_what_works_after_the_others) {
   EXPECT_EQ(count("parked_messages"), 0);
 }
 
-// Proves C6
+// Proves C8
 TEST_P(spoilt_batches, keep_the_order_of_every_key) {
   auto c = make_wary_consumer();
   for (const std::string id : {"a1", "b1", "a2", "c1", "a3", "b2"}) deliver(id, id.substr(0, 1));
@@ -94,7 +94,7 @@ TEST_P(spoilt_batches, keep_the_order_of_every_key) {
   EXPECT_EQ(effects(), (names{"a1", "b1", "c1", "b2", "a2", "a3"}));
 }
 
-// Proves C2, C3
+// Proves C3
 TEST_P(spoilt_batches, with_many_bad_messages_still_apply_the_good_ones_once) {
   auto c = make_wary_consumer();
   names good;
@@ -118,7 +118,7 @@ using sqlite_batches = spoilt_batches;
 INSTANTIATE_TEST_SUITE_P(databases, sqlite_batches, ::testing::Values(dialect::sqlite),
                          [](const auto&) { return "sqlite"; });
 
-// Proves C2: nobody knows any more what it had to do with the others
+// Proves C3: nobody knows any more what it had to do with the others
 TEST_P(sqlite_batches, whose_commit_fails_charge_nobody_who_failed_after_the_others) {
   run("create table parents (id bigint primary key)");
   run("create table children (parent bigint references parents deferrable initially deferred)");
