@@ -16,7 +16,7 @@ namespace {
 constexpr const char* guarded_pragmas[] = {"journal_mode", "synchronous", "wal_autocheckpoint",
                                            "wal_checkpoint", "locking_mode"};
 
-// The savepoint of mark_parts(), which nobody else may set or leave.
+// The savepoint of mark_parts(), which nobody else may set or leave. Marks nest, and the last one counts.
 constexpr const char* marked_parts = "settle_parts";
 
 int as_ms(duration d) {
@@ -159,7 +159,6 @@ void sqlite_connection::end_part() {
   savepoints_.end_part();
 }
 
-// Marks nest, and the last of them counts. A handler may name a savepoint as it likes, but for this name.
 bool sqlite_connection::mark_parts() {
   check_open();
   savepoints_.end_part();

@@ -157,7 +157,7 @@ class connection {
   // As transaction::end_part and transaction::drop_part.
   virtual void end_part() {}
   virtual bool drop_part() noexcept { return false; }
-  // As transaction::mark_parts and transaction::drop_parts.
+  // As owned_transaction::mark_parts and owned_transaction::drop_parts.
   virtual bool mark_parts() { return false; }
   virtual bool drop_parts() noexcept { return false; }
 
@@ -215,12 +215,6 @@ class transaction {
   // sent together, with those that have posted only. False: nothing was done, and only a rollback helps.
   bool drop_part() noexcept;
 
-  // Before parts that may have to be taken back together, whatever they have done: drop_parts() undoes all
-  // since the last mark, which stays. Not everywhere: false where it would cost more than to begin again,
-  // which is on PostgreSQL, and from drop_parts() where the transaction is lost.
-  bool mark_parts();
-  bool drop_parts() noexcept;
-
   // See cluster_identity; nothing on SQLite.
   std::optional<cluster_identity> identity() const;
 
@@ -238,6 +232,7 @@ class transaction {
   origin cause_;
 
  private:
+  friend class owned_transaction;
   connection& use();  // every way to the database goes through it
   bool used_ = false;
 };
@@ -257,6 +252,12 @@ class owned_transaction final : public transaction {
   void rollback() noexcept;
 
   void execute_script(std::string_view sql);
+
+  // Before parts (see end_part) that may have to be taken back together, whatever they have done:
+  // drop_parts() undoes all since the mark, which stays. Not everywhere: false where it would cost more than
+  // to begin again, which is on PostgreSQL, and from drop_parts() where the transaction is lost.
+  bool mark_parts();
+  bool drop_parts() noexcept;
 
  private:
   friend class database;

@@ -39,8 +39,9 @@ void make_storable(consume::work& one) {
   one.unfit = true;
 }
 
-constexpr int batches_marked = 64;  // after one with a failure
-constexpr int left_out_max = 4;     // messages that have failed, before the batch begins again without them
+constexpr int batches_marked = 64;       // after one with a failure
+constexpr std::size_t left_out_max = 3;  // messages of a batch that have failed
+constexpr int going_back_within = 4;     // times batch_time: others wait for the transaction
 
 // What stands in for the id of a message that has none, or none that can be stored: where it was delivered
 // from.
@@ -113,8 +114,7 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
     for (std::size_t i = 0; i < todo.what.size(); ++i)
       if (todo.what[i] == verdict::run || todo.what[i] == verdict::duplicate)
         todo.what[i] = unseen[i] ? verdict::run : verdict::duplicate;
-  late_charges late;
-  if (auto why = run_handlers(tx, messages, todo, watched, late)) {
+  if (auto why = run_handlers(tx, messages, todo, watched)) {
     if (zoo::has(zoo::bug::claim_kept_after_failed_handler)) tx.commit("consumer.commit");
     return why;
   }
@@ -147,9 +147,19 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   }
   if (!todo.fresh.empty()) retention_.note_committed();
   if (next) is_announced(std::move(*next));
-  for (const auto* one : late.committed()) report_charge(*one);
   succeeded(messages, todo);
-  return std::nullopt;
+  return left_out_of(messages, todo);
+}
+
+// Nothing, if all of the batch has committed.
+std::optional<consumer::engine::failure> consumer::engine::left_out_of(batch messages, plan& of) {
+  if (of.failed.empty()) return std::nullopt;
+  failure found;
+  found.alone = std::move(of.failed);
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (of.what[i] == verdict::left_out && std::ranges::find(found.alone, messages[i]) == found.alone.end())
+      found.behind.push_back(messages[i]);
+  return found;
 }
 
 // A message that nobody can tell from another one, or that no database can hold, fails before it is claimed.
@@ -215,65 +225,36 @@ std::optional<consumer::engine::plan> consumer::engine::take_parked(transaction&
   return made;
 }
 
-consumer::engine::late_charges::~late_charges() {
-  for (auto* one : all_) {
-    one->charge.reset();
-    one->judged.reset();
-  }
-}
-
-// A message that fails spoils its batch. Where the claims can be kept, and failures are likely, the others
-// run once more in the same transaction, and after them the message, as if alone: what it is charged for can
-// then be nothing that they would not have done before it.
+// Where the claims can be kept, and failures are likely, a message that fails takes only itself out of its
+// batch: the others run once more, in the same transaction.
 std::optional<consumer::engine::failure> consumer::engine::run_handlers(
-    transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched, late_charges& late) {
+    owned_transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched) {
   tx.end_part();  // the claims
-  const bool marked = mark_claims_ > 0 && messages.size() > 1 && tx.mark_parts();
+  const bool marked = mark_claims_ > 0 && messages.size() > 1 && !messages[0]->parked && tx.mark_parts();
   if (mark_claims_ > 0) --mark_claims_;
+  const auto enough = env().now() + going_back_within * options_.batch_time;
   auto why = run_in_order(tx, messages, of, watched);
   if (why && why->at && messages.size() > 1) mark_claims_ = batches_marked;
-  for (int failed = 1; why && marked && failed <= left_out_max; ++failed) {
-    if (!may_run_last(messages, *why, of) || !tx.drop_parts()) break;
-    put_last(messages, *why->at, of);
+  while (why && marked && env().now() <= enough && leave_out(tx, messages, *why, of))
     why = run_in_order(tx, messages, of, watched);
-  }
-  if (why) return why;
-  return run_last(tx, messages, of, watched, late);
+  if (why)
+    why->several = of.failed.size() >= left_out_max;
+  else
+    give_claims_back(tx, messages, of);
+  return why;
 }
 
-// Not one that has looked at what is committed: for it, the others have not run yet.
-bool consumer::engine::may_run_last(batch messages, const failure& why, const plan& of) const {
-  return why.at && of.what[*why.at] == verdict::run && !messages[*why.at]->parked &&
-         why.how.why != failure_class::outage && !read_beside_;
-}
-
-// With the later ones of its key.
-void consumer::engine::put_last(batch messages, std::size_t at, plan& of) {
-  of.what[at] = verdict::last;
-  for (auto later = at + 1; later < messages.size(); ++later)
-    if (of.what[later] == verdict::run && consume::same_key(messages[at]->what(), messages[later]->what()))
-      of.what[later] = verdict::last;
-}
-
-std::optional<consumer::engine::failure> consumer::engine::run_last(transaction& tx, batch messages, plan& of,
-                                                                    consume::handler_watch::attempt& watched,
-                                                                    late_charges& late) {
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (of.what[i] != verdict::last) continue;
-    auto& one = *messages[i];
-    const auto* m = &one.what();
-    of.what[i] = verdict::run;
-    tx.mark_parts();
-    auto how = run(*handlers_.of(*m), {&m, 1}, tx, watched);
-    if (!how) continue;
-    if (watched.token().stop_requested() || how->why == failure_class::outage || read_beside_ ||
-        !tx.drop_parts())
-      return failure{i, std::move(*how)};
-    one.charge = std::move(*how);
-    late.add(one);
-    judge_failed(messages, i, of);
-  }
-  return std::nullopt;
+// With the later ones of its key. False: the batch has to be rolled back.
+bool consumer::engine::leave_out(owned_transaction& tx, batch messages, const failure& why, plan& of) {
+  if (!why.at || of.what[*why.at] != verdict::run || why.how.why == failure_class::outage) return false;
+  auto* one = messages[*why.at];
+  of.what[*why.at] = verdict::left_out;
+  for (auto later = *why.at + 1; later < messages.size(); ++later)
+    if (of.what[later] == verdict::run && consume::same_key(one->what(), messages[later]->what()))
+      of.what[later] = verdict::left_out;
+  of.failed.push_back(one);
+  const bool others = std::ranges::find(of.what, verdict::run) != of.what.end();
+  return others && of.failed.size() <= left_out_max && tx.drop_parts();
 }
 
 // Neighbours of one handler for whole batches go to it together.
@@ -322,19 +303,13 @@ bool consumer::engine::charge_at_once(transaction& tx, batch messages, std::size
   if (read_beside_) return false;
   if (!zoo::has(zoo::bug::failed_part_kept) && !tx.drop_part()) return false;
   failed_alone(one, how);
-  judge_failed(messages, at, of);
-  return true;
-}
-
-void consumer::engine::judge_failed(batch messages, std::size_t at, plan& of) const {
-  auto& one = *messages[at];
   judge_charge(one);
   of.what[at] = verdict::charge;
-  if (!holds_its_key(one, verdict::charge)) return;
+  if (!holds_its_key(one, verdict::charge)) return true;
   for (auto later = at + 1; later < messages.size(); ++later)
-    if ((of.what[later] == verdict::run || of.what[later] == verdict::last) &&
-        consume::same_key(one.what(), messages[later]->what()))
+    if (of.what[later] == verdict::run && consume::same_key(one.what(), messages[later]->what()))
       of.what[later] = verdict::behind;
+  return true;
 }
 
 std::optional<failed_attempt> consumer::engine::run(const consume::handler& what,
@@ -403,7 +378,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, plan& of) {
       case verdict::ignore:
       case verdict::others_replay:
       case verdict::gone:
-      case verdict::last:  // none by now
+      case verdict::left_out:
         break;
     }
   }
@@ -426,6 +401,7 @@ void consumer::engine::succeeded(batch messages, const plan& of) {
   std::int64_t charged_away = 0;  // to a dead letter, new or old
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto what = of.what[i];
+    if (what == verdict::left_out) continue;
     ++counted[what];
     const bool replay = !address_of(messages[i]->what()).empty();
     if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;

@@ -110,7 +110,8 @@ std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, b
   }
   if (zoo::has(zoo::bug::ack_lost_twice))
     for (std::size_t i = 0; i < messages.size(); ++i)
-      if (made.what[i] == verdict::duplicate) tx.execute(queries::consume::forget, {options_.name, keys[i]});
+      if (made.what[i] == verdict::duplicate)
+        tx.execute(queries::consume::give_claim_back, {options_.name, keys[i]});
   const auto waiting = parking_.look(tx, std::move(found[found.size() - 2]), messages);
   made.put_off = put_off_held(messages, waiting);
   if (!made.put_off.empty()) return made;
@@ -211,6 +212,19 @@ bool consumer::engine::holds_its_key(const work& one, verdict as) const {
   if (one.what().key.empty()) return false;
   return as == verdict::cautious ||
          (as == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
+}
+
+// Of those that are left out. As if they had not been in the batch.
+void consumer::engine::give_claims_back(transaction& tx, batch messages, plan& of) const {
+  std::vector<parameters> rows;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (of.what[i] == verdict::left_out) {
+      rows.push_back({options_.name, of.keys.all[i]});
+      std::erase_if(of.fresh, [&](const auto& one) { return one.what == &messages[i]->content; });
+    }
+  if (rows.empty()) return;
+  tx.execute_many(queries::consume::give_claim_back, rows);
+  of.fresh_keys = list_of(of.fresh, db_.speaks());
 }
 
 // Dead letters that are sent again: to us, or past us.

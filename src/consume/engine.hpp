@@ -53,6 +53,9 @@ class consumer::engine {
     std::optional<std::size_t> at;  // which one; none if it is one of several
     failed_attempt how;
     std::vector<work*> put_off = {};  // if any, nothing has failed: another process has the keys of these
+    std::vector<work*> alone = {};    // if any, the others have committed, and each of these is next,
+    std::vector<work*> behind = {};   // and then these, of the same keys
+    bool several = false;             // so many have failed that the batch is better cut into pieces
   };
 
   // consumer.cpp: the rounds.
@@ -73,11 +76,11 @@ class consumer::engine {
   // failures.cpp: what follows from failures.
   void apply(batch messages, const std::stop_token& cancel, int left_out = 0);
   void apply_split(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
+  void apply_left_out(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
   std::vector<work*> not_behind(batch messages, batch part) const;
   bool is_done(const work& one) const;
   void end_stopped_holders();
   void failed_alone(work& one, const failed_attempt& how);
-  void report_charge(const work& one);
   bool may_log(log_level level, std::string_view event);
   void pause(work& one, const failed_attempt& how);
   void resume();
@@ -136,7 +139,7 @@ class consumer::engine {
     charge,         // it has failed: write that down
     behind,         // something of its key waits
     cautious,       // it may have killed a process: park it, and it will run alone
-    last,           // it has failed among others: it runs when they have
+    left_out,       // it has failed among others, or waits for one that has: it runs when they have committed
     replay,         // of a dead letter of ours
     others_replay,  // of one of another consumer
     gone,           // somebody else has run it, or is about to
@@ -148,32 +151,16 @@ class consumer::engine {
     value fresh_keys = {};                            // their list
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
     std::vector<work*> put_off = {};                  // if any, nothing of this is to be done
-  };
-  // Messages that were charged for a failure after their neighbours, in the same transaction. If that does
-  // not commit, nobody knows whether they fail alone.
-  class late_charges {
-   public:
-    late_charges() = default;
-    ~late_charges();
-    late_charges(const late_charges&) = delete;
-    late_charges& operator=(const late_charges&) = delete;
-    void add(work& one) { all_.push_back(&one); }
-    std::vector<work*> committed() { return std::exchange(all_, {}); }
-
-   private:
-    std::vector<work*> all_;
+    std::vector<work*> failed = {};                   // of those that are left out
   };
   std::optional<plan> take_parked(transaction& tx, batch messages);
-  std::optional<failure> run_handlers(transaction& tx, batch messages, plan& of,
-                                      consume::handler_watch::attempt& watched, late_charges& late);
+  std::optional<failure> run_handlers(owned_transaction& tx, batch messages, plan& of,
+                                      consume::handler_watch::attempt& watched);
   std::optional<failure> run_in_order(transaction& tx, batch messages, plan& of,
                                       consume::handler_watch::attempt& watched);
-  std::optional<failure> run_last(transaction& tx, batch messages, plan& of,
-                                  consume::handler_watch::attempt& watched, late_charges& late);
-  bool may_run_last(batch messages, const failure& why, const plan& of) const;
-  static void put_last(batch messages, std::size_t at, plan& of);
+  static bool leave_out(owned_transaction& tx, batch messages, const failure& why, plan& of);
+  static std::optional<failure> left_out_of(batch messages, plan& of);
   bool charge_at_once(transaction& tx, batch messages, std::size_t at, const failed_attempt& how, plan& of);
-  void judge_failed(batch messages, std::size_t at, plan& of) const;
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, plan& of);
@@ -199,6 +186,7 @@ class consumer::engine {
   void judge_charge(work& one) const;
   bool holds_its_key(const work& one, verdict as) const;
   void take_replays(transaction& tx, batch messages, plan& of) const;
+  void give_claims_back(transaction& tx, batch messages, plan& of) const;
 
   // An empty metric: it is counted elsewhere.
   void count(std::string_view metric, std::int64_t consumer_counts::* which, std::int64_t by);

@@ -47,7 +47,9 @@ void consumer::engine::apply(batch messages, const std::stop_token& cancel, int 
       return std::ranges::find(why->put_off, one) == why->put_off.end();
     });
     apply(rest, cancel, left_out);
-  } else if (messages.size() == 1)
+  } else if (!why->alone.empty())
+    apply_left_out(messages, *why, cancel, left_out);
+  else if (messages.size() == 1)
     failed_alone(*messages[0], why->how);
   else
     apply_split(messages, *why, cancel, left_out);
@@ -68,7 +70,7 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
   }
   const auto before = messages.first(*why.at);
   const auto after = messages.subspan(*why.at + 1);
-  if (left_out >= left_out_max || why.how.why == failure_class::outage) {
+  if (left_out >= left_out_max || why.several || why.how.why == failure_class::outage) {
     apply(before, cancel, left_out);
     apply_unless_behind(messages.subspan(*why.at, 1));
     apply_unless_behind(after);
@@ -81,6 +83,13 @@ void consumer::engine::apply_split(batch messages, const failure& why, const std
   apply(rest, cancel, left_out + 1);
   apply_unless_behind(messages.subspan(*why.at, 1));
   apply_unless_behind(waiting);
+}
+
+void consumer::engine::apply_left_out(batch messages, const failure& why, const std::stop_token& cancel,
+                                      int left_out) {
+  split_ = true;
+  for (auto* one : why.alone) apply(not_behind(messages, {&one, 1}), cancel, left_out);
+  apply(not_behind(messages, why.behind), cancel, left_out + static_cast<int>(why.alone.size()));
 }
 
 // Those of a part, which is in the order of its batch, that no message before them of their key is left out
@@ -149,10 +158,6 @@ void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
     return;
   }
   one.charge = how;
-  report_charge(one);
-}
-
-void consumer::engine::report_charge(const work& one) {
   count("settle_consumer_failures_total", &consumer_counts::failures, 1);
   const auto& m = one.what();
   if (!may_log(log_level::warning, "handler_failed")) return;
@@ -162,9 +167,9 @@ void consumer::engine::report_charge(const work& one) {
                     {"topic", m.topic},
                     {"type", m.type},
                     {"key", m.key},
-                    {"class", std::string(to_string(one.charge->why))},
+                    {"class", std::string(to_string(how.why))},
                     {"failures", count_text(one.parked ? one.parked->attempts + 1 : 1)},
-                    {"error", one.charge->error}});
+                    {"error", how.error}});
 }
 
 // Lines about single messages: there may be a great many of them.

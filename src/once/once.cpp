@@ -1,6 +1,7 @@
 #include "settle/once.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "base/doubt.hpp"
 #include "base/zoo.hpp"
@@ -120,6 +121,26 @@ class run_in_this_process {
   keys::in_flight::entry entered_;
 };
 
+// While the work of a transaction runs that was begun here: a key that joins it need not treat the session as
+// somebody else's.
+class own_session {
+ public:
+  explicit own_session(const transaction& of) : before_(std::exchange(begun_here, &of)) {}
+  ~own_session() { begun_here = before_; }
+  own_session(const own_session&) = delete;
+  own_session& operator=(const own_session&) = delete;
+  static bool has(const transaction& tx) { return begun_here == &tx; }
+
+ private:
+  static inline thread_local const transaction* begun_here = nullptr;
+  const transaction* before_;
+};
+
+answer run(const once_work& work, transaction& tx) {
+  const own_session ours(tx);
+  return work(tx);
+}
+
 void count(const environment& env, const request_identity& who, once_outcome of) {
   env.counters->add("settle_once_total",
                     {{"service", std::string(who.service)}, {"outcome", std::string(to_string(of))}});
@@ -147,7 +168,7 @@ std::optional<once_result> try_once(database& db, const request_identity& who, o
                                     const std::stop_token& cancel) {
   std::optional<owned_transaction> tx(db.begin(cancel));
   if (auto known = look(*tx, key)) return known;
-  auto what = work(*tx);
+  auto what = run(work, *tx);
   check(what, options);
   if (what.keep != keeps::everything) {
     tx.reset();
@@ -247,7 +268,7 @@ once_result once(database& db, const request_identity& who, const once_work& wor
 once_result once(transaction& tx, const request_identity& who, const once_work& work,
                  const once_options& options) {
   auto key = open(tx.env(), who, options);
-  key.joined = true;
+  key.joined = !own_session::has(tx);
   auto known = look(tx, key);
   auto result = known ? std::move(*known) : run_undoable(tx, who, key, work, options);
   count(tx.env(), who, result.outcome);

@@ -103,14 +103,6 @@ bool transaction::drop_part() noexcept {
   return true;
 }
 
-bool transaction::mark_parts() { return require(connection_).mark_parts(); }
-
-bool transaction::drop_parts() noexcept {
-  if (!connection_ || !connection_->drop_parts()) return false;
-  used_ = false;
-  return true;
-}
-
 std::optional<cluster_identity> transaction::identity() const { return require(connection_).identity(); }
 
 owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)
@@ -151,6 +143,14 @@ void owned_transaction::rollback() noexcept {
 }
 
 void owned_transaction::execute_script(std::string_view sql) { require(connection_).execute_script(sql); }
+
+bool owned_transaction::mark_parts() { return require(connection_).mark_parts(); }
+
+bool owned_transaction::drop_parts() noexcept {
+  if (!connection_ || !connection_->drop_parts()) return false;
+  used_ = false;
+  return true;
+}
 
 database::database(const environment& env) : env_(env) {}
 database::~database() = default;

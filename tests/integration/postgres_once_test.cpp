@@ -116,6 +116,24 @@ TEST_F(postgres_requests, cannot_make_their_record_less_durable) {
   }
 }
 
+// Proves I4: nor are the next requests of a session
+TEST_F(postgres_requests, cannot_leave_their_session_less_durable) {
+  const auto one = postgres::open(server->conninfo(), {.connections_max = 1});
+  for (const std::string sql : {"set synchronous_commit = off", "set local synchronous_commit = off"}) {
+    const auto relaxed = [&](transaction& tx) {
+      tx.execute(sql);
+      return answer{};
+    };
+    const auto nesting = [&](transaction& tx) {
+      once(tx, {"shop", "ann", "inner " + sql}, relaxed);
+      return answer{};
+    };
+    once(*one, {"shop", "ann", sql}, relaxed);
+    once(*one, {"shop", "ann", "outer " + sql}, nesting);
+    EXPECT_EQ(one->read().execute("select current_setting('synchronous_commit')")[0][0].text(), "on") << sql;
+  }
+}
+
 // Proves I4: an unknown outcome is resolved by waiting for the identity, never guessed
 TEST_F(postgres_requests, over_a_line_that_is_cut_anywhere_have_one_effect) {
   cut_everywhere(tcp_proxy::to_server);

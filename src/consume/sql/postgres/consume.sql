@@ -6,9 +6,10 @@ select $1, jsonb_array_elements_text($2::jsonb), $3, $4, $5::bigint
 on conflict do nothing
 returning message_id
 
+-- Of a message that is left to another transaction.
+-- name: give_claim_back
+delete from settle.processed_events where consumer = $1 and message_id = $2
+
 -- The weak ways, for the bug zoo only.
 -- name: is_processed
 select 1 from settle.processed_events where consumer = $1 and message_id = $2
-
--- name: forget
-delete from settle.processed_events where consumer = $1 and message_id = $2

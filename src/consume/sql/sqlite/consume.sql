@@ -12,9 +12,10 @@ select $1, value, $3, $4, $5 from settle_keys($2) where true
 on conflict do nothing
 returning message_id
 
+-- Of a message that is left to another transaction.
+-- name: give_claim_back
+delete from settle_processed_events where consumer = $1 and message_id = $2
+
 -- The weak ways, for the bug zoo only.
 -- name: is_processed
 select 1 from settle_processed_events where consumer = $1 and message_id = $2
-
--- name: forget
-delete from settle_processed_events where consumer = $1 and message_id = $2

@@ -15,29 +15,30 @@ alter table settle.webhook_keys       set (vacuum_truncate = off);
 alter table settle.reservations       set (vacuum_truncate = off);
 alter table settle.reservation_lines  set (vacuum_truncate = off);
 
--- Rows of a kilobyte, which nobody ever sees, take the room.
+-- Rows of a kilobyte, which nobody ever sees, take the room; they use up no numbers.
 insert into settle.processed_events (consumer, message_id, topic, event_type, processed_at)
 select 'settle:room', n, repeat(' ', 1000), '', 0 from generate_series(1, 112) n;
 delete from settle.processed_events where consumer = 'settle:room';
 
-insert into settle.processed_batches (consumer, processed_at, message_ids, logs)
-select 'settle:room', 0, repeat(' ', 1000), '' from generate_series(1, 112);
+insert into settle.processed_batches (id, consumer, processed_at, message_ids, logs) overriding system value
+select -n, 'settle:room', 0, repeat(' ', 1000), '' from generate_series(1, 112) n;
 delete from settle.processed_batches where consumer = 'settle:room';
 
 insert into settle.parked_keys (consumer, topic, message_key, single)
 select 'settle:room', '', n, repeat(' ', 1000) from generate_series(1, 112) n;
 delete from settle.parked_keys where consumer = 'settle:room';
 
-insert into settle.parked_messages (consumer, topic, message_key, single, attempts, history, log, position, message_id,
-  source, event_type, subject, content_type, event_time, extensions, payload)
-select 'settle:room', '', '', '', 0, repeat(' ', 1000), '', 0, '', '', '', '', '', 0, '', '' from generate_series(1, 112);
-delete from settle.parked_messages where consumer = 'settle:room';
+insert into settle.parked_messages (id, consumer, topic, message_key, single, attempts, history, log, position, message_id,
+  source, event_type, subject, content_type, event_time, extensions, payload) overriding system value
+select -n, 'settle:room', '', '', '', 0, repeat(' ', 1000), '', 0, '', '', '', '', '', 0, '', '' from generate_series(1, 112) n;
+delete from settle.parked_messages where id < 0;
 
-insert into settle.dlq_events (consumer, consumer_version, reason, error, attempts, history, failed_at, blocks_key, topic,
+insert into settle.dlq_events (id, consumer, consumer_version, reason, error, attempts, history, failed_at, blocks_key, topic,
   message_key, log, position, message_id, source, event_type, subject, content_type, event_time, extensions, payload)
-select '', '', '', repeat(' ', 1000), 0, '', 0, false, '', '', '', 0, 'settle:room', '', '', '', '', 0, '', ''
-from generate_series(1, 112);
-delete from settle.dlq_events where message_id = 'settle:room';
+  overriding system value
+select -n, 'settle:room', '', '', repeat(' ', 1000), 0, '', 0, false, '', '', '', 0, '', '', '', '', '', 0, '', ''
+from generate_series(1, 112) n;
+delete from settle.dlq_events where id < 0;
 
 insert into settle.outbox_held (seq, tick, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type,
   headers, created_at, status, blocks, attempts, next_at, payload)
@@ -60,10 +61,10 @@ insert into settle.locks (name, owner, epoch, held_until)
 select 'settle:room ' || n, repeat(' ', 1000), 0, 0 from generate_series(1, 112) n;
 delete from settle.locks where name in (select 'settle:room ' || n from generate_series(1, 112) n);
 
-insert into settle.webhook_events (source, event_id, event_type, event_key, received_at, newest_only, headers, body, status,
-  waits_since, finished_at)
-select 'settle:room', n, '', '', 0, false, repeat(' ', 1000), '', 'APPLIED', 0, 0 from generate_series(1, 112) n;
-delete from settle.webhook_events where source = 'settle:room';
+insert into settle.webhook_events (id, source, event_id, event_type, event_key, received_at, newest_only, headers, body, status,
+  waits_since, finished_at) overriding system value
+select -n, 'settle:room', n, '', '', 0, false, repeat(' ', 1000), '', 'APPLIED', 0, 0 from generate_series(1, 112) n;
+delete from settle.webhook_events where id < 0;
 
 insert into settle.webhook_keys (source, event_key, touched_at)
 select 'settle:room', n || repeat(' ', 1000), 0 from generate_series(1, 112) n;
