@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "postgres/session.hpp"
@@ -61,6 +62,8 @@ error as_error(const outcome& of, const pipeline::step& step, std::string_view d
   return failure.as_error(describe(step), database);
 }
 
+constexpr auto first_cancel_wait = std::chrono::milliseconds(50);
+
 error unknown(const error& known) { return error::with_unknown_outcome(known.code(), known.what()); }
 
 }  // namespace
@@ -70,8 +73,13 @@ outcome round_trip(PGconn* conn, pipeline& queued, const limit& within) {
   of.how = queued.collect(within);
   if (of.how != ending::timed_out && of.how != ending::stopped) return of;
   of.cause = of.how;
-  if (request_cancel(conn, cancel_grace)) of.how = queued.collect({steady::now() + cancel_grace, {}});
-  return of;
+  // A request that comes before its statement does nothing, so it is repeated.
+  const auto until = steady::now() + cancel_grace;
+  for (auto wait = first_cancel_wait;; wait *= 2) {
+    if (!request_cancel(conn, cancel_grace)) return of;
+    of.how = queued.collect({std::min(steady::now() + wait, until), {}});
+    if (of.how != ending::timed_out || steady::now() >= until) return of;
+  }
 }
 
 void check_statements(const outcome& of, const pipeline& done, std::string_view database) {

@@ -323,6 +323,22 @@ TEST_F(postgres_driver, a_statement_past_its_deadline_is_cancelled_and_the_conne
   EXPECT_EQ(backend_of(tx), backend);
 }
 
+// So is one whose request came before it
+TEST_F(postgres_driver, a_statement_that_survives_a_request_to_cancel_is_cancelled_by_the_next) {
+  auto db = open({.statement_timeout = 200ms, .connections_max = 1});
+  const auto deaf_once =
+      "do $$ begin begin perform pg_sleep(30); exception when query_canceled then null; end; perform "
+      "pg_sleep(30); end $$";
+  std::int64_t backend = 0;
+  {
+    auto tx = db->begin();
+    backend = backend_of(tx);
+    EXPECT_EQ(code_of([&] { tx.execute(deaf_once); }), errc::store_busy);
+  }
+  auto tx = db->begin();
+  EXPECT_EQ(backend_of(tx), backend);
+}
+
 TEST_F(postgres_driver, a_statement_ends_when_the_caller_stops) {
   auto db = open({.connections_max = 1});
   std::stop_source stop;
