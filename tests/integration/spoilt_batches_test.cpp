@@ -114,6 +114,51 @@ TEST_P(spoilt_batches, with_many_bad_messages_still_apply_the_good_ones_once) {
   EXPECT_EQ(c->counts().failures, 9);
 }
 
+// The second batch is one that is prepared for failures. Proves C1, C3, V3
+TEST_P(spoilt_batches, lose_and_double_nothing_at_any_fault_point) {
+  for (const std::string id : {"1", "bad 1", "2", "3", "bad 2", "4"}) deliver(id, "key of " + id);
+  const auto run_all = [&](fault_points* faults, std::int64_t epoch) {
+    broker.fence = {"things/0", epoch};
+    const environment env{.time = &time, .log = &log, .counters = &counters, .faults = faults};
+    const auto opened = on_sqlite() ? sqlite::open(dir.file("service.db"), {.env = env})
+                                    : postgres::open(own->conninfo(), {.env = env});
+    auto options = plain();
+    options.batch_max = 3;
+    consumer c(*opened, broker, options);
+    c.on("things", "thing.done", [](const message& m, transaction& tx) {
+      tx.execute("insert into things_done (what) values ($1)", {m.id});
+      if (m.id.starts_with("bad")) throw handler_failed(failure_class::permanent, "always");
+    });
+    drain_for(c, 5s);
+    c.leave();
+  };
+  const auto explored = testing::explore({
+      .prepare =
+          [&] {
+            for (const auto* name :
+                 {"processed_events", "processed_batches", "consumer_fences", "settled_logs",
+                  "parked_messages", "parked_keys", "dlq_events", "outbox"})
+              run("delete from " + table(name));
+            run("delete from things_done");
+            db.reset();  // with its threads: a fork takes none along
+          },
+      .run = [&](fault_points& faults) { run_all(&faults, 1); },
+      .recover = [&] { run_all(nullptr, 2); },
+      .check =
+          [&](const std::string& where) {
+            open();
+            auto done = effects();
+            std::ranges::sort(done);
+            EXPECT_EQ(done, (names{"1", "2", "3", "4"})) << where;
+            names given_up;
+            for (const auto& one : dead_letters(*db)) given_up.push_back(one.what.id);
+            std::ranges::sort(given_up);
+            EXPECT_EQ(given_up, (names{"bad 1", "bad 2"})) << where;
+          },
+  });
+  EXPECT_GT(std::ranges::count(explored.points, "consumer.commit.after"), 1);
+}
+
 using sqlite_batches = spoilt_batches;
 INSTANTIATE_TEST_SUITE_P(databases, sqlite_batches, ::testing::Values(dialect::sqlite),
                          [](const auto&) { return "sqlite"; });
