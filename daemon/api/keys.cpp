@@ -21,6 +21,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t batch_max = 32;
+constexpr std::size_t shared_body_bytes_max = 4096;  // documents up to this size share their memory
 // An answer in base64, and what is around it.
 constexpr std::size_t body_bytes_max = claims::answer_bytes_max / 3 * 4 + std::size_t{64} * 1024;
 
@@ -212,15 +213,17 @@ class asked_together {
     const operation* what;
   };
 
-  // The call points to what the document holds, which stays where it is when the document is moved. That of a
-  // request that is refused goes at once.
+  // The call points to what the document holds, which stays where it is when the document is moved. A large
+  // one of a request that is refused goes at once.
   void read(std::size_t n) try {
     const auto* what = operation_of(*asked_[n]);
     if (what == nullptr) {
       answers_[n] = http::problem(404, "not_found", "there is nothing at this path", asked_[n]->path);
       return;
     }
-    auto parsed = http::parse_json(*asked_[n], {.bytes_max = body_bytes_max});
+    const bool small = asked_[n]->body.size() <= shared_body_bytes_max;
+    auto parsed = http::parse_json(*asked_[n], {.bytes_max = body_bytes_max},
+                                   small ? json::storage_ptr(&small_documents_) : json::storage_ptr());
     if (!parsed) {
       answers_[n] = parsed.refused();
       return;
@@ -245,7 +248,13 @@ class asked_together {
     const auto found = store.run(calls);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto [number, what] = origins[i];
-      answers_[number] = told(*asked_[number], *what, found[i]);
+      const auto* failed = std::get_if<claim_failed>(&found[i]);
+      if (failed == nullptr)
+        answers_[number] = told(*asked_[number], *what, found[i]);
+      else if (failed->why.retryable())
+        fail(store, number, failed->why);
+      else
+        run_alone(store, calls[i], origins[i]);
     }
   }
 
@@ -259,20 +268,27 @@ class asked_together {
 
   // One that cannot be served, because its record is damaged, must not stand in the way of others.
   void run_one_by_one(claims& store) {
-    for (std::size_t i = 0; i < calls_.size(); ++i) {
-      try {
-        run(store, {&calls_[i], 1}, {&origins_[i], 1});
-      } catch (const error& e) {
-        if (e.retryable()) throw;
-        store.env().log->write(log_level::error, "key_failed", {{"error", e.what()}});
-        const auto n = origins_[i].number;
-        answers_[n] = http::problem(500, to_string(e.code()), "this key cannot be served; the log says why",
-                                    asked_[n]->path);
-      }
-    }
+    for (std::size_t i = 0; i < calls_.size(); ++i) run_alone(store, calls_[i], origins_[i]);
+  }
+
+  void run_alone(claims& store, const claim_call& call, const origin& of) try {
+    run(store, {&call, 1}, {&of, 1});
+  } catch (const error& e) {
+    fail(store, of.number, e);
+  }
+
+  void fail(claims& store, std::size_t number, const error& why) {
+    store.env().log->write(log_level::error, "key_failed", {{"error", why.what()}});
+    const auto& path = asked_[number]->path;
+    answers_[number] =
+        why.retryable()
+            ? come_again(http::problem(503, to_string(why.code()),
+                                       "the service cannot do this now; try again with the same key", path))
+            : http::problem(500, to_string(why.code()), "this key cannot be served; the log says why", path);
   }
 
   std::span<const http::request* const> asked_;
+  json::monotonic_resource small_documents_{std::size_t{16} * 1024};
   std::vector<json::value> documents_;
   std::vector<claim_call> calls_;
   std::vector<origin> origins_;  // of the calls

@@ -137,6 +137,11 @@ void postgres_connection::check_allowed(std::string_view sql) {
   if (const auto step = savepoint_step_of(sql)) savepoints_.apply(*step);
 }
 
+void postgres_connection::check_allowed(std::span<const repeated> all) {
+  for (const auto& [text, rows] : all)
+    if (!rows.empty()) check_allowed(text.postgres);
+}
+
 // The same for who wants to go on or to commit, and has not seen the error. If the store was to blame, it
 // still is: not to be charged to whoever has ignored it.
 void postgres_connection::check_unspoiled() const {
@@ -286,9 +291,18 @@ std::vector<std::int64_t> postgres_connection::execute_many(const query& text,
   return affected;
 }
 
+// One of several whose values belong to the caller.
+void postgres_connection::queue_or_detach(const query& text, std::span<const value> values) {
+  try {
+    queue(text, values);
+  } catch (...) {
+    pipeline_->detach();
+    throw;
+  }
+}
+
 std::vector<result> postgres_connection::execute_all(std::span<const repeated> all) {
-  for (const auto& [text, rows] : all)
-    if (!rows.empty()) check_allowed(text.postgres);
+  check_allowed(all);
   begin_exchange();
   std::vector<result> results;
   auto first = pipeline_->size();  // after BEGIN, and what was posted
@@ -300,12 +314,7 @@ std::vector<result> postgres_connection::execute_all(std::span<const repeated> a
   };
   for (const auto& [text, rows] : all) {
     for (const auto& row : rows) {
-      try {
-        queue(text, row);
-      } catch (...) {
-        pipeline_->detach();
-        throw;
-      }
+      queue_or_detach(text, row);
       if (pipeline_->size() >= queued_max) collect();
     }
   }
@@ -359,14 +368,21 @@ void postgres_connection::finish_commit() {
 
 // A statement that is the whole transaction needs neither BEGIN nor COMMIT, and may be stopped like every
 // other.
-result postgres_connection::execute_last(const query& text, std::span<const value> values) {
-  check_allowed(text.postgres);
-  const bool alone = phase_ == phase::wanted;
+std::vector<result> postgres_connection::execute_last(std::span<const repeated> all) {
+  std::size_t count = 0;
+  for (const auto& one : all) count += one.rows.size();
+  if (count == 0 || pipeline_->size() + posted_.size() + count >= queued_max)
+    return connection::execute_last(all);
+  check_allowed(all);
+  const bool alone = phase_ == phase::wanted && count == 1;
   check_line();
+  if (!alone) begin_if_wanted();
   phase_ = phase::begun;
   queue_posted();
-  queue(text, values);
-  const auto place = pipeline_->size() - 1;
+  const auto first = pipeline_->size();
+  for (const auto& [text, rows] : all)
+    for (const auto& row : rows) queue_or_detach(text, row);
+  const auto end = pipeline_->size();
   if (!alone) pipeline_->run(commit_all, {});
   const clear_at_end guard{*pipeline_};
   const auto of = round_trip(conn_.get(), *pipeline_, alone ? statement_limit() : commit_limit());
@@ -376,7 +392,11 @@ result postgres_connection::execute_last(const query& text, std::span<const valu
   else
     check_commit(of, *pipeline_, to_.name);
   if (!reading_) check_replicated(of, *pipeline_, to_.name);
-  auto found = keep_result(pipeline_->take_answer(place));
+  std::vector<result> found;
+  found.reserve(count);
+  for (auto place = first; place < end; ++place)
+    if (pipeline_->steps()[place].preparing.empty())
+      found.push_back(keep_result(pipeline_->take_answer(place)));
   wake_and_end();
   return found;
 }

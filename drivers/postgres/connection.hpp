@@ -37,7 +37,7 @@ class postgres_connection final : public connection {
   void rollback() noexcept override;
   result execute(const query& text, std::span<const value> values) override;
   result execute(std::string_view sql, std::span<const value> values) override;
-  result execute_last(const query& text, std::span<const value> values) override;
+  std::vector<result> execute_last(std::span<const repeated> all) override;
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) override;
   std::vector<result> execute_all(std::span<const repeated> all) override;
   void execute_script(std::string_view sql) override;
@@ -56,9 +56,11 @@ class postgres_connection final : public connection {
   void check_usable(bool to_savepoint = false) const;
   void check_unspoiled() const;
   void check_allowed(std::string_view sql);
+  void check_allowed(std::span<const repeated> all);
   void begin_if_wanted();
   void begin_exchange();
   void queue(const query& text, std::span<const value> values);
+  void queue_or_detach(const query& text, std::span<const value> values);
   void queue_posted();
   result run_queued();
   void finish(const limit& within);

@@ -42,6 +42,7 @@
 #include <vector>
 
 #include "settle/database.hpp"
+#include "settle/error.hpp"
 #include "settle/ids.hpp"
 #include "settle/once.hpp"
 #include "settle/redis.hpp"
@@ -112,7 +113,11 @@ struct claim_release {
   uuid run;
 };
 using claim_call = std::variant<claim_request, claim_completion, claim_renewal, claim_release>;
-using claim_answer = std::variant<claim_result, claim_ended>;
+// A call that others stood in the way of, and that could not be looked into, while others with it were done.
+struct claim_failed {
+  error why;
+};
+using claim_answer = std::variant<claim_result, claim_ended, claim_failed>;
 
 // A claim whose lease has expired, for operators.
 struct unknown_claim {
@@ -136,8 +141,9 @@ class claims {
   // The work was certainly not done: the key is free again. A repeated call finds it done.
   claim_ended release(const request_identity& who, const claim_token& token);
 
-  // All of them in one transaction or one script, with an answer for each. Throws for all or none of them; in
-  // Redis they may have been done all the same, so name the runs and repeat what is needed.
+  // All of them in one transaction or one script, with an answer for each. On PostgreSQL those that change
+  // nothing there are looked into in a second one, and may fail alone. Otherwise it throws for all or none;
+  // in Redis they may have been done all the same, so name the runs and repeat what is needed.
   virtual std::vector<claim_answer> run(std::span<const claim_call> calls) = 0;
 
   virtual const environment& env() const = 0;

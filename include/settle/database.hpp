@@ -132,9 +132,9 @@ class connection {
   virtual result execute(const query& text, std::span<const value> values) = 0;
   virtual result execute(std::string_view sql, std::span<const value> values) = 0;
 
-  // The last statement of a transaction, and the commit, in one round trip where that can be.
-  virtual result execute_last(const query& text, std::span<const value> values) {
-    auto found = execute(text, values);
+  // The last statements of a transaction, and the commit, in one round trip where that can be.
+  virtual std::vector<result> execute_last(std::span<const repeated> all) {
+    auto found = execute_all(all);
     commit();
     return found;
   }
@@ -249,6 +249,8 @@ class owned_transaction final : public transaction {
   // The same with a last statement, in one round trip where that can be. One that is the whole transaction
   // runs at the isolation level that the server has for its user. A read has no effect to name: "".
   result commit_with(const statement& last, std::string_view effect = "commit");
+  // The same with several, as execute_all has them.
+  std::vector<result> commit_with(std::span<const repeated> last, std::string_view effect = "commit");
   void rollback() noexcept;
 
   void execute_script(std::string_view sql);

@@ -8,10 +8,10 @@ namespace settle::inline v0::http {
 namespace {
 
 // Whatever waits is served at once if nobody serves its line. A further turn beside another one has to be
-// worth its transaction: by then, half a batch waits.
+// worth its transaction: by then, half a batch waits, beside what the turns that come will take.
 bool is_worth_a_turn(const batch& of, const batch_line& line) {
   if (line.waiting.empty() || line.served_by == of.at_once_max) return false;
-  return line.served_by == 0 || 2 * line.waiting.size() >= of.size_max;
+  return line.served_by == 0 || 2 * line.waiting.size() >= of.size_max * (1 + 2 * line.coming);
 }
 
 }  // namespace
@@ -40,8 +40,7 @@ bool workers::give(std::shared_ptr<job> what) {
       auto& line = lines_[together];
       line.waiting.push_back(std::move(what));
       if (!is_worth_a_turn(*together, line)) return true;
-      ++line.served_by;
-      turns_.emplace_back(together);
+      give_turn(together, line);
     }
   }
   arrived_.notify_one();
@@ -67,10 +66,7 @@ void workers::work(const std::stop_token& stop) {
     if (const auto* const* together = std::get_if<const batch*>(&next)) {
       auto& line = lines_[*together];
       --line.served_by;
-      if (is_worth_a_turn(**together, line)) {
-        ++line.served_by;
-        turns_.push_back(next);
-      }
+      if (is_worth_a_turn(**together, line)) give_turn(*together, line);
     }
     if (!first) continue;
     lock.unlock();
@@ -79,13 +75,20 @@ void workers::work(const std::stop_token& stop) {
   }
 }
 
+void workers::give_turn(const batch* to, batch_line& line) {
+  ++line.coming;
+  ++line.served_by;
+  turns_.emplace_back(to);
+}
+
 workers::jobs workers::take(const turn& next) {
   jobs all;
   if (const auto* one = std::get_if<0>(&next)) {
     all.push_back(*one);
   } else {
     const auto* together = std::get<const batch*>(next);
-    auto& waiting = lines_[together].waiting;
+    auto& [waiting, coming, served_by] = lines_[together];
+    --coming;
     while (!waiting.empty() && all.size() < together->size_max) {
       all.push_back(std::move(waiting.front()));
       waiting.pop_front();

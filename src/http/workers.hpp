@@ -46,7 +46,8 @@ struct job {
 // what has come meanwhile.
 struct batch_line {
   std::deque<std::shared_ptr<job>> waiting;
-  std::size_t served_by = 0;  // turns that are waiting or under way
+  std::size_t coming = 0;     // turns that wait for a worker
+  std::size_t served_by = 0;  // these, and those under way
 };
 
 class workers {
@@ -69,6 +70,7 @@ class workers {
   using turn = std::variant<std::shared_ptr<job>, const batch*>;
 
   void work(const std::stop_token& stop);
+  void give_turn(const batch* to, batch_line& line);
   jobs take(const turn& next);
   void run(const jobs& all) const;
   void run_together(const jobs& all) const;

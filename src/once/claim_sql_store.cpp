@@ -5,6 +5,7 @@
 // not its row.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 #include "base/doubt.hpp"
@@ -36,10 +37,11 @@ std::optional<known_claim> read_known(const result& rows) {
   return known;
 }
 
-// The calls of a batch, on their way through one transaction.
+// The calls of a batch, on their way through the database.
 class batch {
  public:
-  batch(database& db, std::span<const claim_call> calls) : db_(db), calls_(calls), opened_(calls.size()) {
+  batch(database& db, std::span<const claim_call> calls)
+      : db_(db), calls_(calls), opened_(calls.size()), answers_(calls.size()) {
     for (std::size_t n = 0; n < calls.size(); ++n) {
       opened_[n].identity = identity_of(who_of(calls[n]));
       opened_[n].run = std::visit([this](const auto& one) { return run_of(one); }, calls[n]);
@@ -49,9 +51,12 @@ class batch {
     in_order_ = db.speaks() == dialect::sqlite || kinds_that_end() > 1;
   }
 
-  // May be repeated: every call has its own run, and finds what an earlier pass has done.
-  std::vector<claim_answer> pass(bool again) {
-    while (!try_pass(again)) in_order_ = true;
+  // What is in doubt is repeated: every call has its own run, and finds what an earlier attempt has done.
+  std::vector<claim_answer> run() {
+    if (db_.speaks() == dialect::postgres)
+      run_in_one_exchange();
+    else
+      look_into(all_in_order(), false);
     std::vector<claim_answer> all;
     all.reserve(answers_.size());
     for (auto& one : answers_) all.push_back(std::move(*one));
@@ -61,20 +66,54 @@ class batch {
  private:
   using numbers = std::vector<std::size_t>;
 
-  // False: it would have to lock rows out of order, and was rolled back.
-  bool try_pass(bool again) {
-    answers_.assign(calls_.size(), std::nullopt);
-    now_ = db_.env().now();
+  // Most calls change what they are about, and are done with the commit, which has gone with them. The others
+  // are looked into afterwards. If that fails, those that are done are told so: nobody else knows whose they
+  // are. After a commit in doubt the others may be done as well, and stay in doubt.
+  void run_in_one_exchange() {
+    bool in_doubt = false;
+    const auto unchanged = until_known(commits_max, [&](bool again) {
+      in_doubt = again;
+      now_ = db_.env().now();
+      auto tx = db_.begin();
+      if (again) tx.post(queries::sql::confirm_replicated);
+      return change_all(all_in_order(),
+                        [&](std::span<const repeated> all) { return tx.commit_with(all, "claims.commit"); });
+    });
+    try {
+      look_into(unchanged, true);
+    } catch (const error& e) {
+      const auto why = in_doubt ? error::with_unknown_outcome(e.code(), e.what()) : e;
+      if (unchanged.size() == calls_.size()) throw why;
+      for (const auto n : unchanged) answers_[n] = claim_failed{why};
+    }
+  }
+
+  void look_into(const numbers& open, bool tried) {
+    if (open.empty()) return;
+    until_known(commits_max, [&](bool again) {
+      now_ = db_.env().now();
+      while (!try_all(open, tried, again)) {
+        in_order_ = true;
+        tried = false;
+      }
+    });
+  }
+
+  // `tried`: they have changed nothing a moment ago. False: it would have to lock rows out of order, and was
+  // rolled back.
+  bool try_all(numbers open, bool tried, bool again) {
     auto tx = db_.begin();
-    auto open = all_in_order();
     for (int looks = 0; !open.empty(); ++looks) {
       if (looks == looks_max)
         throw error(errc::store_busy, "an idempotency key changes hands faster than it can be asked for");
-      const auto unchanged = change_all(tx, open);
+      const auto changing = tried ? 0 : kinds_that_end();
+      const auto unchanged =
+          tried ? open : change_all(open, [&](std::span<const repeated> all) { return tx.execute_all(all); });
       const auto known = look_at(tx, unchanged);
-      if (!in_order_ && kinds_that_end() + kinds_that_follow(unchanged, known) > 1) return false;
+      if (!in_order_ && changing + kinds_that_follow(unchanged, known) > 1) return false;
       open = judge_all(tx, unchanged, known);
       if (!in_order_ && !open.empty()) return false;
+      tried = false;
     }
     if (again) tx.post(queries::sql::confirm_replicated);
     tx.commit("claims.commit");
@@ -156,11 +195,12 @@ class batch {
   // Gives those that have changed nothing. Where one statement serves many calls, a claim is known by what it
   // returned: of two of one key the first has it. A completion is not: then all of them are looked at, and
   // find what they have changed as a repeated call would.
-  numbers change_all(transaction& tx, const numbers& open) {
+  numbers change_all(const numbers& open,
+                     const std::function<std::vector<result>(std::span<const repeated>)>& execute) {
     const auto changes = changes_for(open);
     std::vector<repeated> statements;
     for (const auto& one : changes) statements.push_back({one.text, one.rows});
-    const auto results = tx.execute_all(statements);
+    const auto results = execute(statements);
     numbers unchanged;
     auto next = results.begin();
     for (const auto& [text, rows, calls] : changes) {
@@ -322,11 +362,9 @@ class sql_claims final : public batched_claims {
   const environment& env() const override { return db_.env(); }
 
  private:
-  // A batch whose commit is in doubt is repeated: its inserts and conditional changes meet what it has left.
   std::vector<claim_answer> run_checked(std::span<const claim_call> calls) override {
     if (calls.empty()) return {};
-    batch all(db_, calls);
-    return until_known(commits_max, [&](bool again) { return all.pass(again); });
+    return batch(db_, calls).run();
   }
 
   database& db_;

@@ -90,6 +90,7 @@ std::string_view operation_of(const claim_call& call) {
 
 std::string_view outcome_of(const claim_answer& answered) {
   if (const auto* result = std::get_if<claim_result>(&answered)) return to_string(result->outcome);
+  if (std::holds_alternative<claim_failed>(answered)) return "failed";
   return std::get<claim_ended>(answered) == claim_ended::done ? "done" : "lost";
 }
 
@@ -109,7 +110,9 @@ void name_run(claim_call& call, const environment& env) {
 claim_answer batched_claims::run_with_others(claim_call call) {
   check(call);
   name_run(call, env());
-  return waiting_.call(std::move(call));
+  auto answered = waiting_.call(std::move(call));
+  if (const auto* failed = std::get_if<claim_failed>(&answered)) throw failed->why;
+  return answered;
 }
 
 std::vector<claim_answer> batched_claims::run(std::span<const claim_call> calls) {

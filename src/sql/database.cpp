@@ -131,8 +131,13 @@ void owned_transaction::commit(std::string_view effect) {
 }
 
 result owned_transaction::commit_with(const statement& last, std::string_view effect) {
-  result found;
-  end(effect, [&](connection& on) { found = on.execute_last(last.text, last.values); });
+  const repeated once{last.text, {&last.values, 1}};
+  return std::move(commit_with({&once, 1}, effect).front());
+}
+
+std::vector<result> owned_transaction::commit_with(std::span<const repeated> last, std::string_view effect) {
+  std::vector<result> found;
+  end(effect, [&](connection& on) { found = on.execute_last(last); });
   return found;
 }
 

@@ -269,6 +269,36 @@ TEST_P(sql_conformance, a_last_statement_commits_alone_or_with_what_was_before_i
   EXPECT_EQ(count_notes(*db), 3);
 }
 
+TEST_P(sql_conformance, several_last_statements_commit_in_order_with_a_result_for_each_row) {
+  auto db = open_with_notes();
+  std::vector<parameters> notes;
+  const std::vector<parameters> none{{}};
+  for (const std::int64_t count : {2, 500}) {
+    notes.clear();
+    for (std::int64_t n = 0; n < count; ++n) notes.push_back({n, "a"});
+    const std::array<repeated, 3> all{
+        {{insert_or_skip_note, notes}, {update_note, {}}, {select_notes, none}}};
+    auto tx = db->begin();
+    tx.post(insert_or_skip_note, {1, "posted"});
+    const auto found = tx.commit_with(all);
+    ASSERT_EQ(found.size(), notes.size() + 1);
+    EXPECT_EQ(found[1].affected(), 0) << "what was posted is there";
+    EXPECT_EQ(found.back().size(), notes.size());
+    EXPECT_EQ(code_of([&] { tx.execute(select_notes); }), errc::transaction_lost) << "it is over";
+    EXPECT_EQ(count_notes(*db), count);
+  }
+  EXPECT_TRUE(db->begin().commit_with(std::span<const repeated>()).empty());
+}
+
+TEST_P(sql_conformance, several_last_statements_commit_together_or_not_at_all) {
+  auto db = open_with_notes();
+  const std::vector<parameters> twice{{1, "a"}, {1, "again"}};
+  const std::vector<parameters> none{{}};
+  const std::array<repeated, 2> all{{{insert_note, twice}, {select_notes, none}}};
+  EXPECT_EQ(code_of([&] { db->begin().commit_with(all); }), errc::constraint_violated);
+  EXPECT_EQ(count_notes(*db), 0);
+}
+
 TEST_P(sql_conformance, a_last_statement_that_fails_takes_everything_with_it) {
   auto db = open_with_notes();
   add_note(*db, 1, "there");

@@ -182,6 +182,7 @@ TEST_F(keys_api, a_record_that_is_damaged_fails_alone) {
 struct torn_store final : claims {
   std::vector<claim_answer> run(std::span<const claim_call> calls) override {
     runs.push_back(std::get<claim_request>(calls[0]).run);
+    if (runs.size() == 1 && first) return {*first};
     if (runs.size() == 1) throw error(errc::store_corrupt, "not this one");
     return {claim_result{claim_outcome::claimed, {runs.back().value_or(uuid{}), 1}, {}, {}}};
   }
@@ -189,21 +190,39 @@ struct torn_store final : claims {
   const environment& env() const override { return around; }
 
   environment around;
+  std::optional<claim_answer> first = std::nullopt;  // instead of failing for all
   std::vector<std::optional<uuid>> runs;
 };
 
-// Proves I4: else what was granted with a damaged one would be nobody's.
-TEST_F(keys_api, a_claim_that_came_with_a_damaged_one_is_repeated_under_the_same_token) {
-  torn_store store;
+http::response claim_from(torn_store& store, const json::object& asked, const environment& env) {
   store.around = env;
   http::router torn;
   daemon::add_key_routes(torn, [&]() -> claims& { return store; });
-  const auto got =
-      torn.handle({.method = "POST", .target = "/v1/keys/claim", .body = json::serialize(with())}, env);
-  EXPECT_EQ(got.status, 200) << got.body;
-  ASSERT_EQ(store.runs.size(), 2u);
-  EXPECT_TRUE(store.runs[0]);
-  EXPECT_EQ(store.runs[0], store.runs[1]);
+  return torn.handle({.method = "POST", .target = "/v1/keys/claim", .body = json::serialize(asked)}, env);
+}
+
+// Proves I4: else what was granted with a damaged one would be nobody's.
+TEST_F(keys_api, a_claim_that_came_with_a_damaged_one_is_repeated_under_the_same_token) {
+  for (const bool alone : {false, true}) {
+    torn_store store;
+    if (alone) store.first = claim_failed{error(errc::store_corrupt, "this one, or another with it")};
+    const auto got = claim_from(store, with(), env);
+    EXPECT_EQ(got.status, 200) << got.body;
+    ASSERT_EQ(store.runs.size(), 2u);
+    EXPECT_TRUE(store.runs[0]);
+    EXPECT_EQ(store.runs[0], store.runs[1]);
+  }
+}
+
+// Proves I4
+TEST_F(keys_api, a_call_that_the_store_could_not_look_into_comes_again) {
+  torn_store store;
+  store.first = claim_failed{error(errc::store_unavailable, "away")};
+  const auto got = claim_from(store, with(), env);
+  EXPECT_EQ(got.status, 503);
+  EXPECT_EQ(got.headers.find("Retry-After"), "1");
+  EXPECT_EQ(store.runs.size(), 1u);
+  EXPECT_EQ(log.count("key_failed"), 1u);
 }
 
 // Proves I4

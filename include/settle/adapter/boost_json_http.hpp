@@ -55,12 +55,14 @@ inline bool is_json_type(std::string_view type) {
 
 }  // namespace detail
 
-inline parsed_json parse_json(std::string_view text, const json_limits& limits = {}) {
+// `in` is where the value keeps what it holds.
+inline parsed_json parse_json(std::string_view text, const json_limits& limits = {},
+                              const boost::json::storage_ptr& in = {}) {
   if (text.size() > limits.bytes_max) return problem(413, "body_too_large", "the JSON document is too large");
   boost::json::parse_options options;
   options.max_depth = limits.depth_max;
   boost::system::error_code failed;
-  auto value = boost::json::parse({text.data(), text.size()}, failed, {}, options);
+  auto value = boost::json::parse({text.data(), text.size()}, failed, in, options);
   if (failed == boost::json::error::too_deep)
     return problem(400, "json_too_deep", "the JSON document is nested too deeply");
   if (failed) return problem(400, "json_invalid", "the body is not JSON: " + failed.message());
@@ -68,11 +70,12 @@ inline parsed_json parse_json(std::string_view text, const json_limits& limits =
 }
 
 // The body of a request; 415 if its Content-Type says that it is something else.
-inline parsed_json parse_json(const request& asked, const json_limits& limits = {}) {
+inline parsed_json parse_json(const request& asked, const json_limits& limits = {},
+                              const boost::json::storage_ptr& in = {}) {
   const auto type = asked.headers.find("Content-Type");
   if (type && !detail::is_json_type(*type))
     return problem(415, "json_expected", "the body has to be application/json");
-  return parse_json(std::string_view(asked.body), limits);
+  return parse_json(std::string_view(asked.body), limits, in);
 }
 
 inline response json(int status, const boost::json::value& value) {
