@@ -538,48 +538,6 @@ TEST_P(claimed_keys, are_in_doubt_where_the_answer_was_lost_and_the_store_is_awa
   EXPECT_EQ(outcome(*one), claim_outcome::in_flight) << "it was had";
 }
 
-// The store is away when the effect is to happen for the n-th time. The answer to the first one may be lost.
-class away_later final : public fault_points {
- public:
-  away_later(int nth, bool first_is_lost) : nth_(nth), first_is_lost_(first_is_lost) {}
-
-  void reached(std::string_view point) override {
-    if (point == "claims.commit.before" && ++begun_ == nth_) throw error(errc::store_unavailable, "away");
-    if (point == "claims.commit.after" && std::exchange(first_is_lost_, false))
-      throw error::with_unknown_outcome(errc::store_unavailable, "no answer");
-  }
-
- private:
-  int nth_;
-  bool first_is_lost_;
-  int begun_ = 0;
-};
-
-// Proves I4: else it would be nobody's until its lease is over, and its outcome unknown from then on.
-TEST_P(claimed_keys, that_were_had_are_told_when_another_one_of_the_batch_cannot_be_looked_into) {
-  claim(*one);
-  away_later faults(2, false);
-  const auto other = world->open(&faults);
-  const request_identity fresh{click.service, click.caller, "k-fresh"};
-  const std::vector<claim_call> calls{claim_request{.who = click}, claim_request{.who = fresh}};
-  const auto answers = other->keys->run(calls);
-  if (GetParam() == claims_store::postgres)
-    EXPECT_EQ(std::get<claim_failed>(answers[0]).why.code(), errc::store_unavailable);
-  else
-    EXPECT_EQ(std::get<claim_result>(answers[0]).outcome, claim_outcome::in_flight);
-  const auto& had = std::get<claim_result>(answers[1]);
-  ASSERT_EQ(had.outcome, claim_outcome::claimed);
-  EXPECT_EQ(one->keys->complete(fresh, had.token, {201}), claim_ended::done);
-}
-
-// Proves I4
-TEST_P(claimed_keys, are_in_doubt_where_the_answer_was_lost_and_they_cannot_be_looked_into) {
-  away_later faults(3, true);
-  EXPECT_EQ(leaves_in_doubt([&] { claim(*world->open(&faults)); }), GetParam() == claims_store::postgres)
-      << "elsewhere two attempts are enough";
-  EXPECT_EQ(outcome(*one), claim_outcome::in_flight) << "it was had";
-}
-
 // Nothing but a look at what comes.
 struct seen_claims final : keys::batched_claims {
   std::vector<claim_answer> run_checked(std::span<const claim_call> calls) override {
