@@ -248,13 +248,10 @@ class asked_together {
     const auto found = store.run(calls);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto [number, what] = origins[i];
-      const auto* failed = std::get_if<claim_failed>(&found[i]);
-      if (failed == nullptr)
-        answers_[number] = told(*asked_[number], *what, found[i]);
-      else if (failed->why.retryable())
+      if (const auto* failed = std::get_if<claim_failed>(&found[i]))
         fail(store, number, failed->why);
       else
-        run_alone(store, calls[i], origins[i]);
+        answers_[number] = told(*asked_[number], *what, found[i]);
     }
   }
 
@@ -268,13 +265,13 @@ class asked_together {
 
   // One that cannot be served, because its record is damaged, must not stand in the way of others.
   void run_one_by_one(claims& store) {
-    for (std::size_t i = 0; i < calls_.size(); ++i) run_alone(store, calls_[i], origins_[i]);
-  }
-
-  void run_alone(claims& store, const claim_call& call, const origin& of) try {
-    run(store, {&call, 1}, {&of, 1});
-  } catch (const error& e) {
-    fail(store, of.number, e);
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      try {
+        run(store, {&calls_[i], 1}, {&origins_[i], 1});
+      } catch (const error& e) {
+        fail(store, origins_[i].number, e);
+      }
+    }
   }
 
   void fail(claims& store, std::size_t number, const error& why) {

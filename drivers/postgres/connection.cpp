@@ -368,13 +368,13 @@ void postgres_connection::finish_commit() {
 
 // A statement that is the whole transaction needs neither BEGIN nor COMMIT, and may be stopped like every
 // other.
-std::vector<result> postgres_connection::execute_last(std::span<const repeated> all) {
+std::vector<result> postgres_connection::execute_last(std::span<const repeated> all, bool may_be_alone) {
   std::size_t count = 0;
   for (const auto& one : all) count += one.rows.size();
   if (count == 0 || pipeline_->size() + posted_.size() + count >= queued_max)
-    return connection::execute_last(all);
+    return connection::execute_last(all, may_be_alone);
   check_allowed(all);
-  const bool alone = phase_ == phase::wanted && count == 1;
+  const bool alone = may_be_alone && phase_ == phase::wanted && count == 1;
   check_line();
   if (!alone) begin_if_wanted();
   phase_ = phase::begun;

@@ -37,7 +37,7 @@ class postgres_connection final : public connection {
   void rollback() noexcept override;
   result execute(const query& text, std::span<const value> values) override;
   result execute(std::string_view sql, std::span<const value> values) override;
-  std::vector<result> execute_last(std::span<const repeated> all) override;
+  std::vector<result> execute_last(std::span<const repeated> all, bool may_be_alone) override;
   std::vector<std::int64_t> execute_many(const query& text, std::span<const parameters> rows) override;
   std::vector<result> execute_all(std::span<const repeated> all) override;
   void execute_script(std::string_view sql) override;

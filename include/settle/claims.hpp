@@ -113,7 +113,8 @@ struct claim_release {
   uuid run;
 };
 using claim_call = std::variant<claim_request, claim_completion, claim_renewal, claim_release>;
-// A call that others stood in the way of, and that could not be looked into, while others with it were done.
+// A call that has changed nothing at first, and then could not be looked into, while others with it were
+// done.
 struct claim_failed {
   error why;
 };

@@ -132,8 +132,9 @@ class connection {
   virtual result execute(const query& text, std::span<const value> values) = 0;
   virtual result execute(std::string_view sql, std::span<const value> values) = 0;
 
-  // The last statements of a transaction, and the commit, in one round trip where that can be.
-  virtual std::vector<result> execute_last(std::span<const repeated> all) {
+  // The last statements of a transaction, and the commit, in one round trip where that can be. One that is
+  // the whole transaction needs no other if it `may_be_alone`.
+  virtual std::vector<result> execute_last(std::span<const repeated> all, bool /*may_be_alone*/) {
     auto found = execute_all(all);
     commit();
     return found;
@@ -249,7 +250,7 @@ class owned_transaction final : public transaction {
   // The same with a last statement, in one round trip where that can be. One that is the whole transaction
   // runs at the isolation level that the server has for its user. A read has no effect to name: "".
   result commit_with(const statement& last, std::string_view effect = "commit");
-  // The same with several, as execute_all has them.
+  // The same with several, as execute_all has them, and at the level of every other transaction.
   std::vector<result> commit_with(std::span<const repeated> last, std::string_view effect = "commit");
   void rollback() noexcept;
 
@@ -265,6 +266,7 @@ class owned_transaction final : public transaction {
   friend class database;
   owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env);
   void end(std::string_view effect, const std::function<void(connection&)>& how);
+  std::vector<result> end_with(std::span<const repeated> last, bool may_be_alone, std::string_view effect);
 
   database* home_;
 };

@@ -68,7 +68,8 @@ class batch {
 
   // Most calls change what they are about, and are done with the commit, which has gone with them. The others
   // are looked into afterwards. If that fails, those that are done are told so: nobody else knows whose they
-  // are. After a commit in doubt the others may be done as well, and stay in doubt.
+  // are. After a commit in doubt the others may be done as well, and stay in doubt. One whose record is
+  // damaged fails alone.
   void run_in_one_exchange() {
     bool in_doubt = false;
     const auto unchanged = until_known(commits_max, [&](bool again) {
@@ -82,10 +83,25 @@ class batch {
     try {
       look_into(unchanged, true);
     } catch (const error& e) {
-      const auto why = in_doubt ? error::with_unknown_outcome(e.code(), e.what()) : e;
-      if (unchanged.size() == calls_.size()) throw why;
-      for (const auto n : unchanged) answers_[n] = claim_failed{why};
+      const bool each_alone = !e.retryable() && unchanged.size() > 1;
+      if (!each_alone && unchanged.size() == calls_.size()) throw failure(e, in_doubt);
+      for (const auto n : unchanged) {
+        if (each_alone)
+          look_into_alone(n, in_doubt);
+        else
+          answers_[n] = claim_failed{failure(e, in_doubt)};
+      }
     }
+  }
+
+  void look_into_alone(std::size_t n, bool in_doubt) try { look_into({n}, true); } catch (const error& e) {
+    answers_[n] = claim_failed{failure(e, in_doubt)};
+  }
+
+  // A new one for each caller: they are in other threads, and copies would share their text.
+  static error failure(const error& e, bool in_doubt) {
+    return in_doubt || e.outcome_unknown() ? error::with_unknown_outcome(e.code(), e.what())
+                                           : error(e.code(), e.what());
   }
 
   void look_into(const numbers& open, bool tried) {
@@ -106,13 +122,14 @@ class batch {
     for (int looks = 0; !open.empty(); ++looks) {
       if (looks == looks_max)
         throw error(errc::store_busy, "an idempotency key changes hands faster than it can be asked for");
+      const bool locked = in_order_ && !tried;
       const auto changing = tried ? 0 : kinds_that_end();
       const auto unchanged =
           tried ? open : change_all(open, [&](std::span<const repeated> all) { return tx.execute_all(all); });
       const auto known = look_at(tx, unchanged);
-      if (!in_order_ && changing + kinds_that_follow(unchanged, known) > 1) return false;
+      if (!locked && changing + kinds_that_follow(unchanged, known) > 1) return false;
       open = judge_all(tx, unchanged, known);
-      if (!in_order_ && !open.empty()) return false;
+      if (!locked && !open.empty()) return false;
       tried = false;
     }
     if (again) tx.post(queries::sql::confirm_replicated);
@@ -192,9 +209,7 @@ class batch {
     return columns_of(rows);
   }
 
-  // Gives those that have changed nothing. Where one statement serves many calls, a claim is known by what it
-  // returned: of two of one key the first has it. A completion is not: then all of them are looked at, and
-  // find what they have changed as a repeated call would.
+  // Gives those that have changed nothing.
   numbers change_all(const numbers& open,
                      const std::function<std::vector<result>(std::span<const repeated>)>& execute) {
     const auto changes = changes_for(open);
@@ -206,19 +221,36 @@ class batch {
     for (const auto& [text, rows, calls] : changes) {
       for (std::size_t row = 0; row < rows.size(); ++row, ++next) {
         const auto of_row = calls.size() / rows.size();
-        const bool all = next->affected() == static_cast<std::int64_t>(of_row);
-        std::size_t told = 0;
-        for (const auto n : std::span(calls).subspan(row * of_row, of_row)) {
-          const bool own = !all && told < next->size() && (*next)[told][0].bytes() == opened_[n].identity;
-          told += own ? 1 : 0;
-          if (all || own)
-            answers_[n] = answer_of_change(n);
+        const auto served = std::span(calls).subspan(row * of_row, of_row);
+        const auto changed = changed_by(*next, served);
+        for (std::size_t i = 0; i < served.size(); ++i) {
+          if (changed[i])
+            answers_[served[i]] = answer_of_change(served[i]);
           else
-            unchanged.push_back(n);
+            unchanged.push_back(served[i]);
         }
       }
     }
     return unchanged;
+  }
+
+  // Which of the calls that one statement has served. Of those that were not all, inserts tell their rows, in
+  // the order of the calls: the run says whose it is, if two want the same key. Completions tell their places
+  // in the arrays.
+  std::vector<bool> changed_by(const result& done, std::span<const std::size_t> served) const {
+    const bool all = done.affected() == static_cast<std::int64_t>(served.size());
+    std::vector<bool> changed(served.size(), all);
+    if (all) return changed;
+    const bool claiming = std::holds_alternative<claim_request>(calls_[served[0]]);
+    std::size_t told = 0;
+    for (std::size_t i = 0; claiming && i < served.size() && told < done.size(); ++i) {
+      const auto& of = opened_[served[i]];
+      changed[i] = done[told][0].bytes() == of.identity && done[told][1].text() == of.run;
+      told += changed[i] ? 1 : 0;
+    }
+    for (; told < done.size(); ++told)
+      changed.at(static_cast<std::size_t>(done[told][0].integer() - 1)) = true;
+    return changed;
   }
 
   claim_answer answer_of_change(std::size_t n) const {

@@ -132,12 +132,17 @@ void owned_transaction::commit(std::string_view effect) {
 
 result owned_transaction::commit_with(const statement& last, std::string_view effect) {
   const repeated once{last.text, {&last.values, 1}};
-  return std::move(commit_with({&once, 1}, effect).front());
+  return std::move(end_with({&once, 1}, true, effect).front());
 }
 
 std::vector<result> owned_transaction::commit_with(std::span<const repeated> last, std::string_view effect) {
+  return end_with(last, false, effect);
+}
+
+std::vector<result> owned_transaction::end_with(std::span<const repeated> last, bool may_be_alone,
+                                                std::string_view effect) {
   std::vector<result> found;
-  end(effect, [&](connection& on) { found = on.execute_last(last); });
+  end(effect, [&](connection& on) { found = on.execute_last(last, may_be_alone); });
   return found;
 }
 

@@ -402,7 +402,11 @@ TEST_P(claimed_keys, that_came_with_one_whose_record_was_changed_are_had_when_th
   world->falsify_answers();
   const claim_request other{.who = {"shop", "ann", "k-2"}, .run = one->keys->env().ids->next()};
   const std::vector<claim_call> calls = {other, claim_request{.who = click}};
-  EXPECT_EQ(code_of([&] { two->keys->run(calls); }), errc::store_corrupt);
+  const auto run_all = [&] {
+    for (const auto& told : two->keys->run(calls))
+      if (const auto* failed = std::get_if<claim_failed>(&told)) throw error(failed->why);
+  };
+  EXPECT_EQ(code_of(run_all), errc::store_corrupt);
   EXPECT_EQ(outcome(*two, other), claim_outcome::claimed);
 }
 
@@ -454,7 +458,9 @@ TEST_P(claimed_keys, have_one_effect_at_every_fault_point) {
             EXPECT_EQ(own->keys->claim({.who = click}).outcome, claim_outcome::completed) << where;
           },
   });
-  EXPECT_EQ(std::ranges::count(found.points, "claims.commit.before"), 3) << "two claims and a completion";
+  EXPECT_EQ(std::ranges::count(found.points, "claims.commit.before"),
+            GetParam() == claims_store::postgres ? 4 : 3)
+      << "two claims and a completion; on PostgreSQL the second claim is looked into";
 }
 
 // Proves I4, I7

@@ -95,5 +95,53 @@ TEST_P(claimed_together, are_in_doubt_where_the_answer_was_lost_and_they_cannot_
   EXPECT_EQ(outcome(*one), claim_outcome::in_flight) << "it was had";
 }
 
+// Proves I4: else both would run, the first with a token that holds nothing.
+TEST_P(claimed_together, of_one_key_are_had_by_the_one_whose_row_it_is) {
+  claim(*one);
+  const auto first = one->keys->env().ids->next(), second = one->keys->env().ids->next();
+  auto tx = one->db->begin();
+  tx.execute(
+      "create or replace function settle.let_go() returns trigger language plpgsql as "
+      "$$ begin delete from settle.idempotency_claims where identity = new.identity; return new; end $$");
+  tx.execute(
+      "create or replace trigger let_go before insert on settle.idempotency_claims for each row when "
+      "(new.run = '" +
+      second.text() + "') execute function settle.let_go()");
+  tx.commit();
+  const std::vector<claim_call> calls{claim_request{.who = click, .run = first},
+                                      claim_request{.who = click, .run = second}};
+  const auto answers = two->keys->run(calls);
+  EXPECT_EQ(std::get<claim_result>(answers[0]).outcome, claim_outcome::in_flight);
+  EXPECT_EQ(std::get<claim_result>(answers[1]).outcome, claim_outcome::claimed);
+  EXPECT_EQ(std::get<claim_result>(answers[1]).token.run, second);
+}
+
+// Proves I4
+TEST_P(claimed_together, that_were_completed_are_told_when_another_one_cannot_be_looked_into) {
+  const auto mine = claim(*one);
+  away_later faults(2, false);
+  const std::vector<claim_call> calls{claim_completion{{"shop", "ann", "k-other"}, mine.token.run, placed},
+                                      claim_completion{click, mine.token.run, placed}};
+  const auto answers = world->open(&faults)->keys->run(calls);
+  EXPECT_TRUE(std::holds_alternative<claim_failed>(answers[0]));
+  EXPECT_EQ(std::get<claim_ended>(answers[1]), claim_ended::done);
+}
+
+// Proves I4
+TEST_P(claimed_together, whose_record_is_damaged_fail_alone) {
+  one->keys->complete(click, claim(*one).token, placed);
+  auto tx = one->db->begin();
+  tx.execute("update settle.idempotency_claims set body = '\\x00'");
+  tx.commit();
+  const request_identity held{"shop", "ann", "k-held"}, fresh{"shop", "ann", "k-fresh"};
+  claim(*one, {.who = held});
+  const std::vector<claim_call> calls{claim_request{.who = click}, claim_request{.who = held},
+                                      claim_request{.who = fresh}};
+  const auto answers = two->keys->run(calls);
+  EXPECT_EQ(std::get<claim_failed>(answers[0]).why.code(), errc::store_corrupt);
+  EXPECT_EQ(std::get<claim_result>(answers[1]).outcome, claim_outcome::in_flight);
+  EXPECT_EQ(std::get<claim_result>(answers[2]).outcome, claim_outcome::claimed);
+}
+
 }  // namespace
 }  // namespace settle::test

@@ -8,7 +8,7 @@ from (select unnest($1::bytea[]) identity, unnest($2::text[]) service, unnest($3
     unnest($5::bytea[]) fingerprint, unnest($6::bigint[]) lease, unnest($7::bigint[]) expires_at,
     (select coalesce($8::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)) at) one
 on conflict do nothing
-returning identity
+returning identity, run
 
 -- Before complete_claims and lock_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
 -- it has grown. With these the rows are always found by their identities, and locked in that order: two batches never
@@ -29,6 +29,7 @@ set status = ($4::bigint[])[n], headers = ($5::text[])[n], body = ($6::bytea[])[
   expires_at = greatest(c.expires_at, ($3::bigint[])[n])
 from (select unnest($1::bytea[]) identity, unnest($2::text[]) run, generate_subscripts($1::bytea[], 1) n) one
 where c.identity = any ($1::bytea[]) and c.identity = one.identity and c.run = one.run and c.status is null
+returning one.n
 
 -- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did. Kept for as
 -- long as the claim has promised, if that is longer.
