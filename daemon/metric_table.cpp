@@ -17,8 +17,7 @@ constexpr std::array table{
     metric{"settle_claims_total", counter, "operation, outcome",
            "Calls about idempotency keys with leases: operation is claim, complete, renew or release; "
            "outcome is that of a claim (claimed, ask, completed, in_flight, mismatch, unknown), or done or "
-           "lost; "
-           "failed for a call that failed while others of its batch were done."},
+           "lost; failed for a call that failed while others of its batch were done."},
     metric{"settle_consumer_applied_total", counter, "consumer", "Messages whose handler ran and committed."},
     metric{"settle_consumer_beyond_horizon_total", counter, "consumer",
            "Messages that were not run because their deduplication record may have expired."},

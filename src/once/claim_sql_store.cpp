@@ -241,15 +241,17 @@ class batch {
     const bool all = done.affected() == static_cast<std::int64_t>(served.size());
     std::vector<bool> changed(served.size(), all);
     if (all) return changed;
-    const bool claiming = std::holds_alternative<claim_request>(calls_[served[0]]);
-    std::size_t told = 0;
-    for (std::size_t i = 0; claiming && i < served.size() && told < done.size(); ++i) {
-      const auto& of = opened_[served[i]];
-      changed[i] = done[told][0].bytes() == of.identity && done[told][1].text() == of.run;
-      told += changed[i] ? 1 : 0;
+    if (std::holds_alternative<claim_request>(calls_[served[0]])) {
+      std::size_t told = 0;
+      for (std::size_t i = 0; i < served.size() && told < done.size(); ++i) {
+        const auto& of = opened_[served[i]];
+        changed[i] = done[told][0].bytes() == of.identity && done[told][1].text() == of.run;
+        told += changed[i] ? 1 : 0;
+      }
+    } else {
+      for (std::size_t row = 0; row < done.size(); ++row)
+        changed.at(static_cast<std::size_t>(done[row][0].integer() - 1)) = true;
     }
-    for (; told < done.size(); ++told)
-      changed.at(static_cast<std::size_t>(done[told][0].integer() - 1)) = true;
     return changed;
   }
 
