@@ -33,7 +33,7 @@ std::optional<known_claim> read_known(const result& rows) {
   if (rows.empty()) return std::nullopt;
   const auto row = rows[0];
   known_claim known{row[1].text(), row[0].integer(), row[2].bytes(), duration(row[7].integer())};
-  if (!row[3].is_null()) known.what = read_stored(rows)->what;
+  if (!row[3].is_null()) known.what = read_stored(rows, 1)->what;
   return known;
 }
 

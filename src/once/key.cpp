@@ -88,6 +88,10 @@ std::int64_t shown_number(const std::string& fingerprint) {
   return static_cast<std::int32_t>(first_bytes<std::uint32_t>(fingerprint));
 }
 
+std::int64_t shown_beside(const std::string& identity) {
+  return static_cast<std::int32_t>(first_bytes<std::uint32_t>(identity));
+}
+
 std::string fingerprint_of(std::string_view given) { return given.empty() ? std::string() : digest(given); }
 
 stored_form stored_of(const answer& of) {
@@ -110,11 +114,11 @@ void append_answer(parameters& row, const answer& of) {
   row.emplace_back(blob{std::move(stored.hash)});
 }
 
-std::optional<stored_answer> read_stored(const result& rows) {
-  if (rows.empty() || rows[0][1].is_null()) return std::nullopt;
-  const auto row = rows[0];
-  return stored_answer{row[1].text(), row[2].bytes(),
-                       answer_from({row[3].integer(), row[4].text(), row[5].bytes(), row[6].bytes()})};
+std::optional<stored_answer> read_stored(const result& rows, std::size_t first) {
+  if (rows.empty()) return std::nullopt;
+  const auto cell = [&, row = rows[0]](std::size_t n) -> const value& { return row[first + n]; };
+  return stored_answer{cell(0).text(), cell(1).bytes(),
+                       answer_from({cell(2).integer(), cell(3).text(), cell(4).bytes(), cell(5).bytes()})};
 }
 
 }  // namespace settle::keys

@@ -25,6 +25,9 @@ std::int64_t lock_number(const std::string& identity);
 // while the first of them is at work.
 std::int64_t shown_number(const std::string& fingerprint);
 
+// Of an identity, 32 bits: the first half of its lock's number, beside which a fingerprint is shown.
+std::int64_t shown_beside(const std::string& identity);
+
 // Of the fingerprint that a caller gave; empty for an empty one.
 std::string fingerprint_of(std::string_view given);
 
@@ -47,9 +50,9 @@ answer answer_from(const stored_form& of);
 
 // status, headers, body and hash of an answer, as the last four columns of a record.
 void append_answer(parameters& row, const answer& of);
-// Of a row of open_key or read_key; nothing if it has no record. Throws store_corrupt if the hash is another
-// one.
-std::optional<stored_answer> read_stored(const result& rows);
+// Of the first row: run, fingerprint and those four, from the column `first` on; nothing if there is no row.
+// Throws store_corrupt if the hash is another one.
+std::optional<stored_answer> read_stored(const result& rows, std::size_t first = 0);
 
 // Where one of them is empty, nothing has to be the same.
 inline bool same_request(std::string_view fingerprint, std::string_view other) {

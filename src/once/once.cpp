@@ -65,28 +65,41 @@ once_result answered(const keys::stored_answer& known, const opened_key& key) {
   return {once_outcome::replayed, known.what};
 }
 
+// What stands in the way of a run.
+enum class obstacle { none, record, holder, holder_of_another };
+
 // Somebody else holds the key. If this caller got the lock of its own fingerprint, that one may be asking
 // for something else: its locks tell. Who clicks twice does not get that far.
-once_outcome behind_holder(transaction& tx, const opened_key& key, bool shown) {
-  if (!shown) return once_outcome::in_flight;
+obstacle behind_holder(transaction& tx, const opened_key& key, bool shown) {
+  if (!shown) return obstacle::holder;
   const auto differs = tx.execute(queries::once::holder_differs,
                                   {keys::lock_number(key.identity), keys::shown_number(key.fingerprint)});
-  return differs[0][0].integer() != 0 ? once_outcome::mismatch : once_outcome::in_flight;
+  return differs[0][0].integer() != 0 ? obstacle::holder_of_another : obstacle::holder;
 }
 
-// What is known already; nothing: this caller may run.
-std::optional<once_result> look(transaction& tx, opened_key& key) {
+obstacle look(transaction& tx, opened_key& key) {
   value shown;
   if (!key.fingerprint.empty()) shown = value(keys::shown_number(key.fingerprint));
-  const auto found =
-      tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity), shown});
-  if (const auto known = keys::read_stored(found)) return answered(*known, key);
-  key.durability = found[0][8].text();
-  if (found[0][0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted)) {
-    const auto& got = found[0][7];
-    return once_result{behind_holder(tx, key, !got.is_null() && got.integer() != 0), {}};
-  }
-  return std::nullopt;
+  const auto found = tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity),
+                                                          keys::shown_beside(key.identity), shown});
+  const auto row = found[0];
+  if (row[3].integer() != 0) return obstacle::record;
+  key.durability = row[2].text();
+  if (row[0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted))
+    return behind_holder(tx, key, !row[1].is_null() && row[1].integer() != 0);
+  return obstacle::none;
+}
+
+// Of an obstacle other than a record.
+once_result refused(obstacle by) {
+  return {by == obstacle::holder_of_another ? once_outcome::mismatch : once_outcome::in_flight, {}};
+}
+
+statement read_of(const opened_key& key) { return {queries::once::read_key, {blob{key.identity}}}; }
+
+std::optional<once_result> answered_by(const result& record, const opened_key& key) {
+  const auto known = keys::read_stored(record);
+  return known ? std::optional(answered(*known, key)) : std::nullopt;
 }
 
 // Its own transaction may or may not have committed, or somebody else's record has refused it. The lock waits
@@ -95,10 +108,9 @@ std::optional<once_result> look(transaction& tx, opened_key& key) {
 std::optional<once_result> resolve(database& db, const opened_key& key) {
   auto tx = db.begin();
   tx.execute(queries::once::wait_for_key, {keys::lock_number(key.identity)});
-  const auto known = keys::read_stored(tx.execute(queries::once::read_key, {blob{key.identity}}));
-  if (!known) return std::nullopt;
-  tx.commit_with({queries::sql::confirm_replicated, {}}, "");
-  return answered(*known, key);
+  auto known = answered_by(tx.execute(read_of(key)), key);
+  if (known) tx.commit_with({queries::sql::confirm_replicated, {}}, "");
+  return known;
 }
 
 class run_in_this_process {
@@ -162,19 +174,31 @@ std::optional<once_result> commit_record(database& db, owned_transaction& tx, co
   return once_result{once_outcome::executed, {}};
 }
 
+// A record is read with the end of the transaction, in one round trip. It commits nothing, so nothing is in
+// doubt if that is lost. Nothing: the record has just been forgotten.
+std::optional<once_result> turned_away(owned_transaction& tx, const opened_key& key, obstacle by) {
+  if (by != obstacle::record) return refused(by);
+  try {
+    return answered_by(tx.commit_with(read_of(key), ""), key);
+  } catch (const error& e) {
+    if (!e.outcome_unknown()) throw;
+    throw error(e.code(), e.what());
+  }
+}
+
 // Nothing: it was undone, and may be tried again.
 std::optional<once_result> try_once(database& db, const request_identity& who, opened_key& key,
                                     const once_work& work, const once_options& options,
                                     const std::stop_token& cancel) {
   std::optional<owned_transaction> tx(db.begin(cancel));
-  if (auto known = look(*tx, key)) return known;
+  if (const auto by = look(*tx, key); by != obstacle::none) return turned_away(*tx, key, by);
   auto what = run(work, *tx);
   check(what, options);
   if (what.keep != keeps::everything) {
     tx.reset();
     if (what.keep == keeps::nothing) return once_result{once_outcome::executed, std::move(what)};
     tx.emplace(db.begin(cancel));
-    if (auto known = look(*tx, key)) return known;
+    if (const auto by = look(*tx, key); by != obstacle::none) return turned_away(*tx, key, by);
   }
   if (zoo::has(zoo::bug::key_recorded_after_commit)) {
     tx->commit("once.effects");
@@ -198,8 +222,7 @@ bool is_refused(transaction& tx, const statement& record) {
 // Of a record that was refused, or of something that the work had posted before it; all of that is undone.
 // Nothing: nobody else has recorded this key, so the work is to blame.
 std::optional<once_result> known_by_refusal(transaction& tx, const opened_key& key, const statement& record) {
-  if (const auto known = keys::read_stored(tx.execute(queries::once::read_key, {blob{key.identity}})))
-    return answered(*known, key);
+  if (auto known = answered_by(tx.execute(read_of(key)), key)) return known;
   if (is_refused(tx, record))
     throw error(errc::store_busy,
                 "this key was recorded after the snapshot of this transaction: roll back and repeat it");
@@ -229,6 +252,14 @@ once_result run_undoable(transaction& tx, const request_identity& who, const ope
   }
   before.leave();
   return {once_outcome::executed, std::move(what)};
+}
+
+// The same in the caller's transaction, which goes on.
+once_result turned_away_in(transaction& tx, const opened_key& key, obstacle by) {
+  if (by != obstacle::record) return refused(by);
+  if (auto known = answered_by(tx.execute(read_of(key)), key)) return std::move(*known);
+  throw error(errc::store_busy,
+              "the record of this key was forgotten while it was read: roll back and repeat the transaction");
 }
 
 }  // namespace
@@ -269,8 +300,9 @@ once_result once(transaction& tx, const request_identity& who, const once_work& 
                  const once_options& options) {
   auto key = open(tx.env(), who, options);
   key.joined = !own_session::has(tx);
-  auto known = look(tx, key);
-  auto result = known ? std::move(*known) : run_undoable(tx, who, key, work, options);
+  const auto by = look(tx, key);
+  auto result =
+      by == obstacle::none ? run_undoable(tx, who, key, work, options) : turned_away_in(tx, key, by);
   count(tx.env(), who, result.outcome);
   return result;
 }

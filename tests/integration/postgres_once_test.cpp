@@ -2,6 +2,8 @@
 // process.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <future>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -39,7 +41,8 @@ struct postgres_requests : ::testing::Test {
                           {.statement_timeout = 20s, .connections_max = 1});
   }
 
-  static once_result ask(database& on, const std::string& key) {
+  // Of a database, or in a transaction.
+  static once_result ask(auto& on, const std::string& key) {
     return once(on, {"shop", "ann", key}, [&](transaction& tx) {
       tx.post(add_deed, {key});
       return answer{.body = "thanks"};
@@ -81,6 +84,19 @@ struct postgres_requests : ::testing::Test {
     EXPECT_GT(at, 100u);
   }
 
+  // The record of a key that comes again is forgotten when so many bytes of the request have reached the
+  // server. Nothing: it had been read before.
+  std::optional<std::future<once_result>> ask_while_forgotten(std::size_t at,
+                                                              const std::function<once_result()>& again) {
+    line->arm(tcp_proxy::to_server, tcp_proxy::stall, at);
+    auto asked = std::async(std::launch::async, again);
+    while (!line->struck())
+      if (asked.wait_for(1ms) == std::future_status::ready) return std::nullopt;
+    server->run("delete from settle.idempotency_keys");
+    line->disarm();
+    return asked;
+  }
+
   std::optional<test::scratch_database> server;
   std::optional<tcp_proxy> line;
   std::unique_ptr<database> direct;
@@ -93,6 +109,86 @@ TEST_F(postgres_requests, cost_one_round_trip_beside_their_transaction) {
   const auto before = line->round_trips();
   EXPECT_EQ(ask(*db, "measured").outcome, once_outcome::executed);
   EXPECT_EQ(line->round_trips() - before, 2u) << "the look, and the work with its record and the commit";
+}
+
+// Proves I1
+TEST_F(postgres_requests, that_come_again_cost_two_round_trips) {
+  auto db = through_the_line();
+  ask(*db, "again");
+  ask(*db, "again");
+  const auto before = line->round_trips();
+  EXPECT_EQ(ask(*db, "again").outcome, once_outcome::replayed);
+  EXPECT_EQ(line->round_trips() - before, 2u) << "the look, and the record with the end of the transaction";
+}
+
+// Proves I4: who only reads leaves nobody in doubt
+TEST_F(postgres_requests, that_come_again_over_a_line_that_is_cut_are_certain_to_have_done_nothing) {
+  auto db = through_the_line();
+  ask(*direct, "again");
+  for (const auto which : {tcp_proxy::to_server, tcp_proxy::to_client}) {
+    std::size_t at = 0;
+    for (bool struck = true; struck; at += 4) {
+      ask(*db, "again");
+      line->arm(which, tcp_proxy::cut, at);
+      try {
+        EXPECT_EQ(ask(*db, "again").what.body, "thanks");
+      } catch (const error& e) {
+        EXPECT_TRUE(e.retryable() && !e.outcome_unknown()) << "cut after " << at << " bytes: " << e.what();
+      }
+      struck = line->struck();
+      line->disarm();
+    }
+    EXPECT_GT(at, 100u);
+  }
+  EXPECT_EQ(deeds("again"), 1);
+}
+
+// Proves I7: between the look for the record and reading it
+TEST_F(postgres_requests, that_come_again_while_they_are_forgotten_are_as_good_as_new) {
+  auto db = through_the_line();
+  ask(*db, "again");
+  ask(*db, "again");
+  int between = 0;
+  for (std::size_t at = 0;; at += 16) {
+    const auto effects = deeds("again");
+    const auto trips = line->round_trips();
+    auto asked = ask_while_forgotten(at, [&] { return ask(*db, "again"); });
+    if (!asked) break;
+    const bool executed = asked->get().outcome == once_outcome::executed;
+    EXPECT_EQ(deeds("again") - effects, executed ? 1 : 0) << "forgotten after " << at << " bytes";
+    if (executed && line->round_trips() - trips == 4) ++between;  // a look in vain, and another one
+    ask(*direct, "again");
+  }
+  EXPECT_GT(between, 0);
+}
+
+// Proves I7
+TEST_F(postgres_requests, that_are_forgotten_in_a_transaction_of_the_callers_run_or_ask_it_to_come_again) {
+  auto db = through_the_line();
+  ask(*db, "again");
+  const auto in_a_transaction = [&] {
+    auto tx = db->begin();
+    auto result = ask(tx, "again");
+    tx.commit();
+    return result;
+  };
+  in_a_transaction();
+  int refused = 0;
+  for (std::size_t at = 0;; at += 16) {
+    const auto before = deeds("again");
+    auto asked = ask_while_forgotten(at, in_a_transaction);
+    if (!asked) break;
+    try {
+      const auto outcome = asked->get().outcome;
+      EXPECT_EQ(deeds("again") - before, outcome == once_outcome::executed ? 1 : 0);
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::store_busy) << e.what();
+      EXPECT_EQ(deeds("again"), before);
+      ++refused;
+    }
+    ask(*direct, "again");
+  }
+  EXPECT_GT(refused, 0);
 }
 
 // Proves I4: what was answered was durable

@@ -78,7 +78,7 @@ struct tcp_proxy::state {
 
   bool stalled(direction which) {
     const std::scoped_lock lock(mutex);
-    return armed && armed->what == stall && armed->which == which && armed->left == 0;
+    return armed && armed->what == stall && armed->which == which && struck;
   }
 
   // How many of the waiting bytes may pass.

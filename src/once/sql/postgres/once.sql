@@ -1,11 +1,11 @@
 -- Whoever has the lock may run; it goes with the transaction, and nobody waits for it. Two identities that share a
 -- lock number only make each other come again. The row may be missing though it has just been committed: this
 -- statement's snapshot is older than its lock. Then record_key is refused, and the run is rolled back.
--- A second lock tells others what is asked for: $3 is a number of the fingerprint, or null.
+-- A second lock tells others what is asked for: $3 is the upper half of $2, $4 a number of the fingerprint, or null.
+-- Most keys are new, so the record itself is left to read_key: its columns would cost as much where there is none.
 -- name: open_key
-select pg_try_advisory_xact_lock($2::bigint)::integer, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash,
-  pg_try_advisory_xact_lock(($2::bigint >> 32)::integer, $3::integer)::integer, current_setting('synchronous_commit')
-from (select) one left join settle.idempotency_keys k on k.identity = $1
+select pg_try_advisory_xact_lock($2::bigint), pg_try_advisory_xact_lock($3::integer, $4::integer),
+  current_setting('synchronous_commit'), exists (select from settle.idempotency_keys where identity = $1)
 
 -- Whether the one that holds the key $1 has shown a fingerprint, and not this one. pg_locks is read once, so both of its
 -- locks are from the same moment; one that is just letting go of them, or has shown none, does not differ.
@@ -24,7 +24,7 @@ where holder.objsubid = 1 and holder.objid = ($1::bigint & 4294967295)::oid
 select pg_advisory_xact_lock($1)
 
 -- name: read_key
-select 1, run, fingerprint, status, headers, body, response_hash
+select run, fingerprint, status, headers, body, response_hash
 from settle.idempotency_keys where identity = $1
 
 -- Not "on conflict do nothing": a second record of one key must take its transaction down with it. $11 is what

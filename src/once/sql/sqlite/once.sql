@@ -1,7 +1,6 @@
--- One transaction writes at a time: whoever gets here has no rival. $2 and $3 are for databases where it may have one.
+-- One transaction writes at a time: whoever gets here has no rival. $2 to $4 are for databases where it may have one.
 -- name: open_key
-select 1, k.run, k.fingerprint, k.status, k.headers, k.body, k.response_hash, one.unused, ''
-from (select coalesce($2, $3) as unused) one left join settle_idempotency_keys k on k.identity = $1
+select 1, coalesce($2, $3, $4), '', exists (select 1 from settle_idempotency_keys where identity = $1)
 
 -- name: holder_differs
 select 0 where $1 is not null and $2 is not null
@@ -10,7 +9,7 @@ select 0 where $1 is not null and $2 is not null
 select $1
 
 -- name: read_key
-select 1, run, fingerprint, status, headers, body, response_hash
+select run, fingerprint, status, headers, body, response_hash
 from settle_idempotency_keys where identity = $1
 
 -- Not "on conflict do nothing": a second record of one key must take its transaction down with it.
