@@ -14,8 +14,10 @@ namespace {
 constexpr const char* about =
     "settled: runs a relay from DATA/settle.db, or another database, to the embedded broker in "
     "DATA/broker.db,\n"
-    "takes webhooks, removes what is over, and serves /healthz, /readyz and /metrics. Without arguments it\n"
-    "works in settle-data/ and listens on 127.0.0.1:8600.";
+    "takes webhooks, keeps idempotency keys for services in any language (/v1/keys), removes what is over, "
+    "and\n"
+    "serves /healthz, /readyz and /metrics. Without arguments it works in settle-data/ and listens on "
+    "127.0.0.1:8600.";
 
 constexpr const char* footer =
     R"(Every setting can also stand in a TOML file or in the environment (SETTLE_LISTEN, SETTLE_RELAY_BATCH_MAX, …);

@@ -92,9 +92,9 @@ once_result once(database& db, const request_identity& who, const once_work& wor
 // The same in a transaction of the caller's, which decides with its commit; also in one that was joined. What
 // the work undoes goes back to a savepoint, and so does a work that throws: what the caller wrote stays.
 //
-// With another isolation level than READ COMMITTED a record may be there that the transaction does not see.
-// Then the work is undone and store_busy thrown, which the commit may be as well: roll back and repeat the
-// transaction; the new one sees it.
+// With another isolation level than READ COMMITTED a record may be there that the transaction does not see,
+// and with any level one may be forgotten just then. The work is undone or not begun and store_busy thrown,
+// which the commit may be as well: roll back and repeat the transaction; the new one sees what is there.
 once_result once(transaction& tx, const request_identity& who, const once_work& work,
                  const once_options& options = {});
 
