@@ -57,6 +57,7 @@ test-more:
 	@tools/setup clang
 	@$(MAKE) --no-print-directory test-preset PRESET=clang
 	@$(CTEST) --test-dir build/release -L long
+	@build/release/tests/simulate --seed drawn --seeds 1000
 
 test-preset:
 	@cmake --preset $(PRESET) >/dev/null

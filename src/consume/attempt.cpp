@@ -6,8 +6,8 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "base/zoo.hpp"
-#include "consume/charge.hpp"
 #include "consume/engine.hpp"
+#include "consume/handler_run.hpp"
 #include "queries/consume.hpp"
 #include "queries/sql.hpp"
 #include "settle/metrics.hpp"
@@ -39,9 +39,8 @@ void make_storable(consume::work& one) {
   one.unfit = true;
 }
 
-constexpr int batches_marked = 64;       // after one with a failure
-constexpr std::size_t left_out_max = 3;  // messages of a batch that have failed
-constexpr int going_back_within = 4;     // times batch_time: others wait for the transaction
+constexpr int batches_marked = 64;    // after one with a failure
+constexpr int going_back_within = 4;  // times batch_time: others wait for the transaction
 
 // What stands in for the id of a message that has none, or none that can be stored: where it was delivered
 // from.
@@ -89,8 +88,13 @@ std::string_view consumer::engine::address_of(const message& m) const {
   return said;
 }
 
-std::optional<consumer::engine::failure> consumer::engine::attempt(batch messages,
-                                                                   const std::stop_token& cancel) {
+std::optional<consume::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
+  auto why = try_once(messages, cancel);
+  if (why && why->put_off.empty()) split_ = true;
+  return why;
+}
+
+std::optional<consume::failure> consumer::engine::try_once(batch messages, const std::stop_token& cancel) {
   if (auto unfit = find_unfit(messages)) return unfit;
   std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
   if (zoo::has(zoo::bug::check_then_insert)) unseen = look_for_records(messages);
@@ -101,10 +105,10 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   }
   consume::handler_watch::attempt watched(watch_, cancel);
   auto tx = db_.begin(watched.token());
-  auto judged = parked ? take_parked(tx, messages) : claim(tx, messages);
+  auto judged = parked ? std::optional(take_parked(tx, messages)) : claim(tx, messages);
   if (!judged) {
     tx.rollback();
-    return attempt(messages, cancel);
+    return try_once(messages, cancel);
   }
   if (!judged->put_off.empty()) return failure{std::nullopt, {}, std::move(judged->put_off)};
   auto& todo = *judged;
@@ -148,22 +152,11 @@ std::optional<consumer::engine::failure> consumer::engine::attempt(batch message
   if (!todo.fresh.empty()) retention_.note_committed();
   if (next) is_announced(std::move(*next));
   succeeded(messages, todo);
-  return left_out_of(messages, todo);
-}
-
-// Nothing, if all of the batch has committed.
-std::optional<consumer::engine::failure> consumer::engine::left_out_of(batch messages, plan& of) {
-  if (of.failed.empty()) return std::nullopt;
-  failure found;
-  found.alone = std::move(of.failed);
-  for (std::size_t i = 0; i < messages.size(); ++i)
-    if (of.what[i] == verdict::left_out && std::ranges::find(found.alone, messages[i]) == found.alone.end())
-      found.behind.push_back(messages[i]);
-  return found;
+  return todo.left_out_of(messages);
 }
 
 // A message that nobody can tell from another one, or that no database can hold, fails before it is claimed.
-std::optional<consumer::engine::failure> consumer::engine::find_unfit(batch messages) {
+std::optional<consume::failure> consumer::engine::find_unfit(batch messages) {
   const bool own_id = options_.key == dedup_key::message_id;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& one = *messages[i];
@@ -218,98 +211,106 @@ void consumer::engine::note_suspect(work& one, const std::stop_token& cancel) {
                                 std::to_string(begun) + " processes ended while it ran"};
 }
 
-std::optional<consumer::engine::plan> consumer::engine::take_parked(transaction& tx, batch messages) {
-  const auto taken = parking_.take(tx, messages);
-  plan made;
-  for (const bool ours : taken) made.what.push_back(ours ? verdict::run : verdict::gone);
+consumer::engine::claimed_batch consumer::engine::take_parked(transaction& tx, batch messages) {
+  claimed_batch made;
+  for (const bool ours : parking_.take(tx, messages))
+    made.what.push_back(ours ? verdict::run : verdict::gone);
   return made;
 }
 
+// A batch whose handlers run in this transaction.
+class consumer::engine::open_batch final : public consume::handler_host {
+ public:
+  open_batch(engine& home, owned_transaction& tx, batch messages, claimed_batch& of,
+             consume::handler_watch::attempt& watched)
+      : home_(home), tx_(tx), messages_(messages), of_(of), watched_(watched) {
+    tx_.end_part();  // the claims
+    marked_ = home_.mark_claims_ > 0 && messages.size() > 1 && !messages[0]->parked && tx_.mark_parts();
+    if (home_.mark_claims_ > 0) --home_.mark_claims_;
+    enough_ = home_.env().now() + going_back_within * home_.options_.batch_time;
+    begin();
+  }
+
+  // Neighbours of one handler for whole batches go to it together.
+  std::size_t together(std::size_t at) const override {
+    const auto* handler = handler_of(at);
+    auto next = at + 1;
+    if (handler == nullptr || !handler->all || of_.what[at] == verdict::replay) return 1;
+    while (next < messages_.size() && of_.what[next] == verdict::run && handler_of(next) == handler) ++next;
+    return next - at;
+  }
+
+  std::optional<failed_attempt> run(std::size_t at, std::size_t count) override {
+    const auto& m = content_of(at);
+    const auto* handler = handler_of(at);
+    if (handler == nullptr && of_.what[at] == verdict::replay)
+      return home_.describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m);
+    SETTLE_CHECK(handler != nullptr, "what has none is ignored, or stays parked");
+    all_.assign(1, &m);
+    for (auto next = at + 1; next < at + count; ++next) all_.push_back(&messages_[next]->what());
+    ran_ += static_cast<std::int64_t>(count);
+    return home_.run(*handler, all_, tx_, watched_);
+  }
+
+  // A handler that fails before it has heard anything of the database has failed alone, whoever shares its
+  // transaction: nothing of theirs can have caused it. If what it has asked for was not even sent, there is
+  // nothing of it to undo. What was parked runs nearly alone anyway, and what becomes of it is written
+  // elsewhere.
+  bool charge_at_once(std::size_t at, const failed_attempt& how) override {
+    auto& one = *messages_[at];
+    if (watched_.token().stop_requested() || how.why == failure_class::outage || one.parked) return false;
+    if (home_.read_beside_) return false;
+    if (!zoo::has(zoo::bug::failed_part_kept) && !tx_.drop_part()) return false;
+    home_.failed_alone(one, how);
+    return true;
+  }
+
+  // Not where handlers are slow, because others wait for the transaction.
+  bool go_back() override {
+    begin();
+    return marked_ && home_.env().now() <= enough_ && tx_.drop_parts();
+  }
+
+  void note_handler_time() const {
+    if (ran_ == 0) return;
+    const auto each = static_cast<double>((home_.env().now() - started_).count()) / static_cast<double>(ran_);
+    home_.handler_us_ = home_.handler_us_ == 0 ? each : 0.8 * home_.handler_us_ + 0.2 * each;
+  }
+
+ private:
+  void begin() {
+    started_ = home_.env().now();
+    ran_ = 0;
+  }
+  const message& content_of(std::size_t at) const {
+    return of_.what[at] == verdict::replay ? of_.letters.at(at).what : messages_[at]->what();
+  }
+  const consume::handler* handler_of(std::size_t at) const { return home_.handlers_.of(content_of(at)); }
+
+  engine& home_;
+  owned_transaction& tx_;
+  batch messages_;
+  claimed_batch& of_;
+  consume::handler_watch::attempt& watched_;
+  bool marked_ = false;  // all handlers can be taken back
+  timestamp enough_{};   // no more of that after this
+  timestamp started_{};  // this pass
+  std::int64_t ran_ = 0;
+  std::vector<const message*> all_;
+};
+
 // Where the claims can be kept, and failures are likely, a message that fails takes only itself out of its
 // batch: the others run once more, in the same transaction.
-std::optional<consumer::engine::failure> consumer::engine::run_handlers(
-    owned_transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched) {
-  tx.end_part();  // the claims
-  const bool marked = mark_claims_ > 0 && messages.size() > 1 && !messages[0]->parked && tx.mark_parts();
-  if (mark_claims_ > 0) --mark_claims_;
-  const auto enough = env().now() + going_back_within * options_.batch_time;
-  auto why = run_in_order(tx, messages, of, watched);
-  if (why && why->at && messages.size() > 1) mark_claims_ = batches_marked;
-  while (why && marked && env().now() <= enough && leave_out(tx, messages, *why, of))
-    why = run_in_order(tx, messages, of, watched);
-  if (why)
-    why->several = of.failed.size() >= left_out_max;
-  else
-    give_claims_back(tx, messages, of);
-  return why;
-}
-
-// With the later ones of its key. False: the batch has to be rolled back.
-bool consumer::engine::leave_out(owned_transaction& tx, batch messages, const failure& why, plan& of) {
-  if (!why.at || of.what[*why.at] != verdict::run || why.how.why == failure_class::outage) return false;
-  auto* one = messages[*why.at];
-  of.what[*why.at] = verdict::left_out;
-  for (auto later = *why.at + 1; later < messages.size(); ++later)
-    if (of.what[later] == verdict::run && consume::same_key(one->what(), messages[later]->what()))
-      of.what[later] = verdict::left_out;
-  of.failed.push_back(one);
-  const bool others = std::ranges::find(of.what, verdict::run) != of.what.end();
-  return others && of.failed.size() <= left_out_max && tx.drop_parts();
-}
-
-// Neighbours of one handler for whole batches go to it together.
-std::optional<consumer::engine::failure> consumer::engine::run_in_order(
-    transaction& tx, batch messages, plan& of, consume::handler_watch::attempt& watched) {
-  const auto started = env().now();
-  std::int64_t ran = 0;
-  std::vector<const message*> all;
-  for (std::size_t i = 0, next = 0; i < messages.size(); i = next) {
-    next = i + 1;
-    if (of.what[i] != verdict::run && of.what[i] != verdict::replay) continue;
-    const auto& m = of.what[i] == verdict::replay ? of.letters.at(i).what : messages[i]->what();
-    const auto* handler = handlers_.of(m);
-    if (handler == nullptr && of.what[i] == verdict::replay)
-      return failure{
-          i, describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m)};
-    SETTLE_CHECK(handler != nullptr, "what has none is ignored, or stays parked");
-    all.assign(1, &m);
-    if (handler->all)
-      for (; next < messages.size() && of.what[next] == verdict::run &&
-             handlers_.of(messages[next]->what()) == handler;
-           ++next)
-        all.push_back(&messages[next]->what());
-    ran += static_cast<std::int64_t>(all.size());
-    auto how = run(*handler, all, tx, watched);
-    if (!how) continue;
-    if (all.size() > 1) return failure{std::nullopt, std::move(*how)};
-    if (watched.token().stop_requested() || !charge_at_once(tx, messages, i, *how, of))
-      return failure{i, std::move(*how)};
-  }
-  if (ran > 0) {
-    const auto each = static_cast<double>((env().now() - started).count()) / static_cast<double>(ran);
-    handler_us_ = handler_us_ == 0 ? each : 0.8 * handler_us_ + 0.2 * each;
-  }
+std::optional<consume::failure> consumer::engine::run_handlers(owned_transaction& tx, batch messages,
+                                                               claimed_batch& of,
+                                                               consume::handler_watch::attempt& watched) {
+  open_batch opened(*this, tx, messages, of, watched);
+  auto why = consume::run_handlers(messages, of, opened, judging_now());
+  if (messages.size() > 1 && (!of.failed.empty() || (why && why->at))) mark_claims_ = batches_marked;
+  if (why) return why;
+  opened.note_handler_time();
+  give_claims_back(tx, messages, of);
   return std::nullopt;
-}
-
-// A handler that fails before it has heard anything of the database has failed alone, whoever shares its
-// transaction: nothing of theirs can have caused it. If what it has asked for was not even sent, there is
-// nothing of it to undo: the others go on, and the failure is written down with what they did. What was
-// parked runs nearly alone anyway, and what becomes of it is written elsewhere.
-bool consumer::engine::charge_at_once(transaction& tx, batch messages, std::size_t at,
-                                      const failed_attempt& how, plan& of) {
-  auto& one = *messages[at];
-  if (how.why == failure_class::outage || one.parked || of.what[at] != verdict::run) return false;
-  if (read_beside_) return false;
-  if (!zoo::has(zoo::bug::failed_part_kept) && !tx.drop_part()) return false;
-  failed_alone(one, how);
-  judge_charge(one);
-  of.what[at] = verdict::charge;
-  if (!holds_its_key(one, verdict::charge)) return true;
-  for (auto later = at + 1; later < messages.size(); ++later)
-    if (of.what[later] == verdict::run && consume::same_key(one.what(), messages[later]->what()))
-      of.what[later] = verdict::behind;
-  return true;
 }
 
 std::optional<failed_attempt> consumer::engine::run(const consume::handler& what,
@@ -344,7 +345,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
 
 // What does not run is written, in the same transaction: where it waits, or that it was given up. And what
 // was claimed together; not before, because a batch that fails would have done it for nothing.
-void consumer::engine::write_down(transaction& tx, batch messages, plan& of) {
+void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch& of) {
   if (!of.fresh.empty()) retention_.note(tx, of.fresh, std::move(of.fresh_keys));
   std::vector<work*> ran;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -396,7 +397,7 @@ dead_letter consumer::engine::beyond_horizon(const work& of) const {
   return letter;
 }
 
-void consumer::engine::succeeded(batch messages, const plan& of) {
+void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
   std::map<verdict, std::int64_t> counted;
   std::int64_t charged_away = 0;  // to a dead letter, new or old
   for (std::size_t i = 0; i < messages.size(); ++i) {

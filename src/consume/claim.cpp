@@ -8,7 +8,6 @@
 
 #include "base/check.hpp"
 #include "base/zoo.hpp"
-#include "consume/charge.hpp"
 #include "consume/engine.hpp"
 #include "queries/consume.hpp"
 
@@ -83,8 +82,9 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
 //
 // Nothing if some claims of a group are new, and the statement has not said which: then the transaction has
 // to be rolled back, and the next one asks for it.
-std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, batch messages) {
-  plan made{{}, dedup_keys_of(messages)};
+std::optional<consumer::engine::claimed_batch> consumer::engine::claim(transaction& tx, batch messages) {
+  claimed_batch made;
+  made.keys = dedup_keys_of(messages);
   const std::span<const std::string_view> keys = made.keys.all;
   const auto groups = claim_groups_of(messages, keys);
   auto claims = claims_of(messages, keys, groups);
@@ -123,7 +123,7 @@ std::optional<consumer::engine::plan> consumer::engine::claim(transaction& tx, b
 }
 
 // Of two with one key in a batch the first has the claim. False: it is not known which are new.
-bool consumer::engine::judge_claims(const claim_group& group, const result& claimed, plan& of) {
+bool consumer::engine::judge_claims(const claim_group& group, const result& claimed, claimed_batch& of) {
   const bool all = claimed.affected() == std::ssize(group);
   if (!all && claimed.affected() > 0 && claimed.empty()) return false;
   std::set<std::string, std::less<>> fresh;
@@ -161,61 +161,28 @@ std::vector<consume::work*> consumer::engine::put_off_held(batch messages,
   return theirs;
 }
 
-// A message without a record runs, unless its record may have expired, it has already failed, or something of
-// its key waits. Either way it has a record from now on.
-void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of) {
-  auto& fresh = of.fresh;
-  std::vector<std::size_t> index;
-  fresh.reserve(messages.size());
-  index.reserve(messages.size());
+// Whatever becomes of a message without a record: it has one from now on.
+void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked_up& known,
+                                   claimed_batch& of) {
+  std::vector<std::size_t> places;
+  of.fresh.reserve(messages.size());
+  places.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (of.what[i] != verdict::run) continue;
     const auto& one = messages[i]->content;
-    fresh.push_back({&one, of.keys.all[i], consume::place_of(one)});
-    index.push_back(i);
+    of.fresh.push_back({&one, of.keys.all[i], consume::place_of(one)});
+    places.push_back(i);
   }
-  if (fresh.empty()) return;
+  if (places.empty()) return;
   retention_.set_settled(subscription_->settled());
-  const auto beyond = retention_.beyond_horizon(tx, known.horizons, fresh);
-  std::set<consume::key_view> waiting;
+  consume::facts facts{retention_.beyond_horizon(tx, known.horizons, of.fresh), {}, cautious_};
   for (const auto& rows : known.parked_keys)
-    for (std::size_t i = 0; i < rows.size(); ++i) waiting.emplace(rows[i][0].text(), rows[i][1].text());
-  auto cautious = cautious_;
-  for (std::size_t n = 0; n < fresh.size(); ++n) {
-    auto& one = *messages[index[n]];
-    const auto& m = one.what();
-    auto& what = of.what[index[n]];
-    const auto careful = cautious.find(one.content.fence.partition);
-    if (beyond[n])
-      what = verdict::beyond_horizon;
-    else if (!m.key.empty() && waiting.contains({m.topic, m.key}) &&
-             !zoo::has(zoo::bug::overtaking_a_parked_key))
-      what = verdict::behind;
-    else if (one.charge) {
-      what = verdict::charge;
-      judge_charge(one);
-    } else if (careful != cautious.end() && careful->second > 0) {
-      what = verdict::cautious;
-      --careful->second;
-    }
-    if (holds_its_key(one, what)) waiting.emplace(m.topic, m.key);
-  }
-}
-
-// Of a message that came from the broker, so it is its first.
-void consumer::engine::judge_charge(work& one) const {
-  one.judged = consume::judge(options_, one.charge->why, 1, one.charge->at, env().now());
-}
-
-// Whether later ones of its key have to wait.
-bool consumer::engine::holds_its_key(const work& one, verdict as) const {
-  if (one.what().key.empty()) return false;
-  return as == verdict::cautious ||
-         (as == verdict::charge && (!one.given_up() || options_.on_exhausted == on_exhausted::block_key));
+    for (std::size_t i = 0; i < rows.size(); ++i) facts.waiting.emplace(rows[i][0].text(), rows[i][1].text());
+  of.plan::judge_fresh(messages, places, std::move(facts), judging_now());
 }
 
 // Of those that are left out. As if they had not been in the batch.
-void consumer::engine::give_claims_back(transaction& tx, batch messages, plan& of) const {
+void consumer::engine::give_claims_back(transaction& tx, batch messages, claimed_batch& of) const {
   std::vector<parameters> rows;
   for (std::size_t i = 0; i < messages.size(); ++i)
     if (of.what[i] == verdict::left_out) {
@@ -228,7 +195,7 @@ void consumer::engine::give_claims_back(transaction& tx, batch messages, plan& o
 }
 
 // Dead letters that are sent again: to us, or past us.
-void consumer::engine::take_replays(transaction& tx, batch messages, plan& of) const {
+void consumer::engine::take_replays(transaction& tx, batch messages, claimed_batch& of) const {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& m = messages[i]->what();
     const auto to = address_of(m);

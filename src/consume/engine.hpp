@@ -21,6 +21,7 @@
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
 #include "consume/parking.hpp"
+#include "consume/plan.hpp"
 #include "consume/retention.hpp"
 #include "settle/consume.hpp"
 #include "settle/dead_letter.hpp"
@@ -46,17 +47,9 @@ class consumer::engine {
 
  private:
   using work = consume::work;
-  using batch = std::span<work* const>;
-
-  // Why a batch was rolled back for the sake of one of its messages.
-  struct failure {
-    std::optional<std::size_t> at;  // which one; none if it is one of several
-    failed_attempt how;
-    std::vector<work*> put_off = {};  // if any, nothing has failed: another process has the keys of these
-    std::vector<work*> alone = {};    // if any, the others have committed, and each of these is next,
-    std::vector<work*> behind = {};   // and then these, of the same keys
-    bool several = false;             // so many have failed that the batch is better cut into pieces
-  };
+  using batch = consume::batch;
+  using verdict = consume::verdict;
+  using failure = consume::failure;
 
   // consumer.cpp: the rounds.
   bool run_round(const std::stop_token& cancel);
@@ -74,10 +67,8 @@ class consumer::engine {
   std::size_t batch_limit() const;
 
   // failures.cpp: what follows from failures.
-  void apply(batch messages, const std::stop_token& cancel, int left_out = 0);
-  void apply_split(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
-  void apply_left_out(batch messages, const failure& why, const std::stop_token& cancel, int left_out);
-  std::vector<work*> not_behind(batch messages, batch part) const;
+  class attempts;
+  void apply(batch messages, const std::stop_token& cancel);
   bool is_done(const work& one) const;
   void end_stopped_holders();
   void failed_alone(work& one, const failed_attempt& how);
@@ -117,6 +108,7 @@ class consumer::engine {
   void expect_parked(timestamp due);
 
   // attempt.cpp: one transaction.
+  consume::judging judging_now() const { return {options_, env().now()}; }
   std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
   // The deduplication keys of a batch, in its order. They view the messages where they can.
   struct dedup_keys {
@@ -130,63 +122,43 @@ class consumer::engine {
   std::vector<bool> look_for_records(batch messages);
   void take_over(batch messages, const std::stop_token& cancel);
   void note_suspect(work& one, const std::stop_token& cancel);
-  // What is to be done with each message of a batch.
-  enum class verdict {
-    run,
-    duplicate,
-    beyond_horizon,
-    ignore,
-    charge,         // it has failed: write that down
-    behind,         // something of its key waits
-    cautious,       // it may have killed a process: park it, and it will run alone
-    left_out,       // it has failed among others, or waits for one that has: it runs when they have committed
-    replay,         // of a dead letter of ours
-    others_replay,  // of one of another consumer
-    gone,           // somebody else has run it, or is about to
-  };
-  struct plan {
-    std::vector<verdict> what;
-    dedup_keys keys;
+  // A batch in its open transaction, and what is to be done with each of its messages.
+  struct claimed_batch : consume::plan {
+    dedup_keys keys = {};
     std::vector<consume::recorded> fresh = {};        // whose claims were new
     value fresh_keys = {};                            // their list
     std::map<std::size_t, dead_letter> letters = {};  // of the replays
     std::vector<work*> put_off = {};                  // if any, nothing of this is to be done
-    std::vector<work*> failed = {};                   // of those that are left out
   };
-  std::optional<plan> take_parked(transaction& tx, batch messages);
-  std::optional<failure> run_handlers(owned_transaction& tx, batch messages, plan& of,
+  claimed_batch take_parked(transaction& tx, batch messages);
+  class open_batch;
+  std::optional<failure> run_handlers(owned_transaction& tx, batch messages, claimed_batch& of,
                                       consume::handler_watch::attempt& watched);
-  std::optional<failure> run_in_order(transaction& tx, batch messages, plan& of,
-                                      consume::handler_watch::attempt& watched);
-  static bool leave_out(owned_transaction& tx, batch messages, const failure& why, plan& of);
-  static std::optional<failure> left_out_of(batch messages, plan& of);
-  bool charge_at_once(transaction& tx, batch messages, std::size_t at, const failed_attempt& how, plan& of);
+  std::optional<failure> try_once(batch messages, const std::stop_token& cancel);
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
-  void write_down(transaction& tx, batch messages, plan& of);
+  void write_down(transaction& tx, batch messages, claimed_batch& of);
   dead_letter beyond_horizon(const work& of) const;
-  void succeeded(batch messages, const plan& of);
+  void succeeded(batch messages, const claimed_batch& of);
   void report_skipped(const message& m, verdict why);
 
   // claim.cpp: which of a batch's messages run.
-  std::optional<plan> claim(transaction& tx, batch messages);
+  std::optional<claimed_batch> claim(transaction& tx, batch messages);
   using claim_group =
       std::vector<std::size_t>;  // messages of one topic and type, by their place in the batch
   std::vector<claim_group> claim_groups_of(batch messages, std::span<const std::string_view> keys) const;
   std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
                                     std::span<const claim_group> groups) const;
-  static bool judge_claims(const claim_group& group, const result& claimed, plan& of);
+  static bool judge_claims(const claim_group& group, const result& claimed, claimed_batch& of);
   // What a batch's first exchange has shown.
   struct looked_up {
     const result& horizons;
     const std::vector<result>& parked_keys;
   };
   std::vector<work*> put_off_held(batch messages, std::span<const result> parked_keys);
-  void judge_fresh(transaction& tx, batch messages, const looked_up& known, plan& of);
-  void judge_charge(work& one) const;
-  bool holds_its_key(const work& one, verdict as) const;
-  void take_replays(transaction& tx, batch messages, plan& of) const;
-  void give_claims_back(transaction& tx, batch messages, plan& of) const;
+  void judge_fresh(transaction& tx, batch messages, const looked_up& known, claimed_batch& of);
+  void take_replays(transaction& tx, batch messages, claimed_batch& of) const;
+  void give_claims_back(transaction& tx, batch messages, claimed_batch& of) const;
 
   // An empty metric: it is counted elsewhere.
   void count(std::string_view metric, std::int64_t consumer_counts::* which, std::int64_t by);

@@ -1,12 +1,12 @@
 // What follows from failures: splitting, charging, pausing, giving up.
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/text.hpp"
 #include "base/zoo.hpp"
 #include "consume/charge.hpp"
 #include "consume/engine.hpp"
+#include "consume/splitter.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
@@ -16,7 +16,6 @@ using consume::parked_place;
 
 constexpr std::size_t error_bytes_max = 4000;
 constexpr std::int64_t lines_per_second = 100;  // of one event
-constexpr int left_out_max = 4;                 // messages, before a batch is cut into pieces
 
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
@@ -34,80 +33,25 @@ std::int64_t charged_attempts(const parked_place& before) {
 
 }  // namespace
 
-// Applies a batch in one transaction. If one message spoils it, everything rolls back and the rest goes
-// on without it; only a message that fails alone has failed. `left_out`: how many that were so far.
-void consumer::engine::apply(batch messages, const std::stop_token& cancel, int left_out) {
-  if (messages.empty() || !outage_.may_try(env().now())) return;
-  const auto why = attempt(messages, cancel);
-  if (!why) return;
-  if (!why->put_off.empty()) {
-    end_stopped_holders();
-    std::vector<work*> rest;
-    std::ranges::copy_if(messages, std::back_inserter(rest), [&](const work* one) {
-      return std::ranges::find(why->put_off, one) == why->put_off.end();
-    });
-    apply(rest, cancel, left_out);
-  } else if (!why->alone.empty())
-    apply_left_out(messages, *why, cancel, left_out);
-  else if (messages.size() == 1)
-    failed_alone(*messages[0], why->how);
-  else
-    apply_split(messages, *why, cancel, left_out);
-}
+// The splitter's side of the engine.
+class consumer::engine::attempts final : public consume::attempt_host {
+ public:
+  attempts(engine& home, const std::stop_token& cancel) : home_(home), cancel_(cancel) {}
 
-// The rest is one transaction again, because commits cost most: first what need not wait for the message,
-// then the message, then the later ones of its key. A batch with many bad ones is cut in pieces instead, so
-// that its good ones do not run once for each of them; so is one in an outage, where nothing else would get
-// through either.
-void consumer::engine::apply_split(batch messages, const failure& why, const std::stop_token& cancel,
-                                   int left_out) {
-  split_ = true;
-  const auto apply_unless_behind = [&](batch part) { apply(not_behind(messages, part), cancel, left_out); };
-  if (!why.at) {  // COMMIT, or a handler of several, did not say which message it minded
-    apply(messages.first(messages.size() / 2), cancel, left_out);
-    apply_unless_behind(messages.subspan(messages.size() / 2));
-    return;
-  }
-  const auto before = messages.first(*why.at);
-  const auto after = messages.subspan(*why.at + 1);
-  if (left_out >= left_out_max || why.several || why.how.why == failure_class::outage) {
-    apply(before, cancel, left_out);
-    apply_unless_behind(messages.subspan(*why.at, 1));
-    apply_unless_behind(after);
-    return;
-  }
-  std::vector<work*> rest(before.begin(), before.end());
-  std::vector<work*> waiting;
-  for (auto* one : after)
-    (consume::same_key(messages[*why.at]->what(), one->what()) ? waiting : rest).push_back(one);
-  apply(rest, cancel, left_out + 1);
-  apply_unless_behind(messages.subspan(*why.at, 1));
-  apply_unless_behind(waiting);
-}
+  std::optional<failure> attempt(batch messages) override { return home_.attempt(messages, cancel_); }
+  bool may_try() const override { return home_.outage_.may_try(home_.env().now()); }
+  bool is_done(const work& one) const override { return home_.is_done(one); }
+  void failed_alone(work& one, const failed_attempt& how) override { home_.failed_alone(one, how); }
+  void keys_held_elsewhere() override { home_.end_stopped_holders(); }
 
-void consumer::engine::apply_left_out(batch messages, const failure& why, const std::stop_token& cancel,
-                                      int left_out) {
-  split_ = true;
-  for (auto* one : why.alone) apply(not_behind(messages, {&one, 1}), cancel, left_out);
-  apply(not_behind(messages, why.behind), cancel, left_out + static_cast<int>(why.alone.size()));
-}
+ private:
+  engine& home_;
+  const std::stop_token& cancel_;
+};
 
-// Those of a part, which is in the order of its batch, that no message before them of their key is left out
-// for. What goes along with them is not left out.
-std::vector<consume::work*> consumer::engine::not_behind(batch messages, batch part) const {
-  std::vector<work*> free;
-  std::set<consume::key_view> held;
-  auto next = part.begin();
-  for (auto* one : messages) {
-    const bool asked = next != part.end() && *next == one;
-    if (asked) ++next;
-    const consume::key_view key(one->what().topic, one->what().key);
-    if (asked && !held.contains(key))
-      free.push_back(one);
-    else if (!one->what().key.empty() && !is_done(*one))
-      held.insert(key);
-  }
-  return free;
+void consumer::engine::apply(batch messages, const std::stop_token& cancel) {
+  attempts host(*this, cancel);
+  consume::splitter(host).apply(messages);
 }
 
 // Of this run: what became of it has committed.

@@ -129,7 +129,7 @@ void consumer_actor::open() {
       *db_, *broker_,
       consumer_options{
           .name = group_,
-          .batch_max = 1 + in_.choices.below(8),
+          .batch_max = 1 + in_.choices.below(in_.consumer_batch_max),
           .retry_wait_max = std::chrono::seconds(5),  // shorter than what counts as rest
           .on_exhausted = in_.handlers.block_keys() ? on_exhausted::block_key : on_exhausted::continue_key,
           .dedup_keep = in_.dedup_keep});

@@ -44,6 +44,7 @@ struct surroundings {
   duration lease_ttl{};
   int checkpoint_pages = 1000;
   duration dedup_keep = std::chrono::hours(24);
+  std::uint64_t consumer_batch_max = 8;
 
   bool in_a_hundred(int cases) const { return static_cast<int>(choices.below(100)) < cases; }
 };

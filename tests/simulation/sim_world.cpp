@@ -67,6 +67,13 @@ std::uint64_t all_disturbances(const appetite& a) {
          a.power_inside + a.power_relaying + a.disk_full + a.io_error + a.trouble;
 }
 
+// Worlds whose consumers fall behind again and again, with handlers that fail at any time: large batches with
+// several failures each. None of the seeds that were kept before there were such worlds is one of them.
+bool is_flaky(std::uint64_t seed) {
+  const auto rest = seed % 11;
+  return rest == 2 || rest == 4 || rest == 7 || rest == 10;
+}
+
 class world {
  public:
   explicit world(const world_options& options);
@@ -89,6 +96,7 @@ class world {
   void restart(duration later);
   void bury_the_dead();
   void misbehave();
+  bool is_behind() const { return flaky_ && steps_ % 100 < 60; }  // so consumers pause
   void employ_operators();
   void replay_letters();
   void crash(actor* who);  // null: everyone
@@ -119,7 +127,8 @@ class world {
   std::vector<std::unique_ptr<actor>> operators_;
   std::vector<actor*> all_;
   std::optional<strike> strike_next_;  // inside the next actor's step
-  int full_for_ = 0;                   // steps until the disk has room again
+  bool flaky_ = false;
+  int full_for_ = 0;  // steps until the disk has room again
   int steps_ = 0;
   world_result result_;
 };
@@ -155,6 +164,11 @@ world::world(const world_options& options)
   for (const auto& one : consumers_) all_.push_back(one.get());
   all_.push_back(housekeeper_.get());
   if (handlers_.moody()) employ_operators();
+  flaky_ = is_flaky(options.seed);
+  if (flaky_) {
+    in_.consumer_batch_max = 24;
+    troubles_.handler_fails = 2 + static_cast<int>(below(25));
+  }
 }
 
 void world::employ_operators() {
@@ -229,6 +243,7 @@ void world::place() {
 void world::make_trouble() {
   const auto rate = [&] { return below(2) == 0 ? 0 : static_cast<int>(below(60)); };
   troubles_ = {rate(), rate(), rate()};
+  if (flaky_) troubles_.handler_fails = std::max(troubles_.handler_fails, 5);
   note("trouble", fmt::format("handlers {} repeats {} lost answers {}", troubles_.handler_fails,
                               troubles_.publish_repeats, troubles_.publish_answer_lost));
 }
@@ -289,7 +304,7 @@ void world::act() {
   };
   if (is(wants_.place)) return place();
   if (is(wants_.relay)) return step_actor(*relays_[below(relays_.size())]);
-  if (is(wants_.consume)) return step_actor(*consumers_[below(consumers_.size())]);
+  if (is(wants_.consume)) return is_behind() ? place() : step_actor(*consumers_[below(consumers_.size())]);
   if (is(wants_.keep_house)) return step_actor(*housekeeper_);
   let_pass(milliseconds(1 + below(400)));
 }

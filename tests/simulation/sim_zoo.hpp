@@ -27,6 +27,7 @@ inline constexpr named_bug findable_bugs[] = {
     {"replay_to_all_groups", zoo::bug::replay_to_all_groups},
     {"expiry_before_replay", zoo::bug::expiry_before_replay},
     {"overtaking_a_parked_key", zoo::bug::overtaking_a_parked_key},
+    {"charge_kept_when_left_out", zoo::bug::charge_kept_when_left_out},
 };
 
 #ifdef SETTLE_ZOO

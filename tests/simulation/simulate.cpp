@@ -1,12 +1,14 @@
 // simulate --seed N [--seeds COUNT] [--steps N] [--bug NAME] [--verbose]
 //
-// Runs the simulated world under COUNT seeds, from N on. A seed that fails prints the command that repeats
-// it exactly. --bug exists in simulate_zoo only. Exit code 1 if a seed failed.
+// Runs the simulated world under COUNT seeds, from N on; with --seed drawn, from one that nobody has chosen.
+// A seed that fails prints the command that repeats it exactly. --bug exists in simulate_zoo only. Exit code
+// 1 if a seed failed.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -26,7 +28,7 @@ struct arguments {
 };
 
 [[noreturn]] void usage() {
-  fmt::print(stderr, "usage: simulate --seed N [--seeds COUNT] [--steps N] [--bug NAME] [--verbose]\n");
+  fmt::print(stderr, "usage: simulate --seed N|drawn [--seeds COUNT] [--steps N] [--bug NAME] [--verbose]\n");
   std::exit(2);
 }
 
@@ -40,7 +42,8 @@ arguments parse(int argc, char** argv) {
     }
     if (++i == argc) usage();
     if (flag == "--seed")
-      a.seed = std::strtoull(argv[i], nullptr, 10);
+      a.seed =
+          argv[i] == std::string_view("drawn") ? std::random_device()() : std::strtoull(argv[i], nullptr, 10);
     else if (flag == "--seeds")
       a.seeds = std::strtoull(argv[i], nullptr, 10);
     else if (flag == "--steps")
@@ -78,6 +81,8 @@ int run(const arguments& a) {
   }
   std::uint64_t failed = 0;
   world_result sum;
+  if (a.seeds > 1) fmt::print("simulating seeds {} to {}\n", a.seed, a.seed + a.seeds - 1);
+  std::fflush(stdout);
   for (auto seed = a.seed; seed < a.seed + a.seeds; ++seed) {
     const auto done = run_to_its_end(a, seed);
     sum.orders += done.orders;
