@@ -5,6 +5,8 @@ include(CMakePackageConfigHelpers)
 set(settle_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/settle)
 set_target_properties(settle_shared PROPERTIES EXPORT_NAME settle)
 set_target_properties(settle PROPERTIES EXPORT_NAME static)
+# As a subfolder of somebody's project the library has the name that it has when it is installed.
+add_library(settle::settle ALIAS settle)
 
 # Headers alone, for components that add headers to either form of the library.
 function(settle_header_component component)
@@ -14,6 +16,7 @@ function(settle_header_component component)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(settle_${component} INTERFACE cxx_std_20)
   target_link_libraries(settle_${component} INTERFACE ${ARGN})
+  add_library(settle::${component} ALIAS settle_${component})
 endfunction()
 settle_header_component(boost_json Boost::json)
 settle_header_component(beast Boost::headers)
@@ -46,7 +49,9 @@ install(FILES ${PROJECT_BINARY_DIR}/package/settle-config.cmake
 file(RELATIVE_PATH settle_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" settle_pc_to_prefix "${settle_pc_to_prefix}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/settle.pc.in ${PROJECT_BINARY_DIR}/package/settle.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/settle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/settle-boost-json.pc.in ${PROJECT_BINARY_DIR}/package/settle-boost-json.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/settle.pc ${PROJECT_BINARY_DIR}/package/settle-boost-json.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 foreach(program settle_cli settled)
   if(TARGET ${program})

@@ -1,7 +1,7 @@
-// The event that the shop and the warehouse share: its fields, and where it goes.
+// The tutorial's event (1_an_event_with_your_row.md quotes all of it).
+// [snippet: tutorial_event]
 #pragma once
 
-// [snippet: tutorial_event]
 #include <boost/describe.hpp>
 #include <cstdint>
 #include <string>

@@ -1,10 +1,11 @@
-// Tutorial, step 1: the shop commits an order and its event in one transaction.
-// docs/tutorial/1_an_event_with_your_row.md quotes the marked parts and says what to type.
-//
+// Tutorial, step 1 (1_an_event_with_your_row.md quotes all of it).
+// [snippet: tutorial_step_1]
+// The shop commits an order and its event in one transaction.
 // Usage: step_1 FOLDER ORDER [crash]      crash: the program kills itself just before the commit
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 
 #include "order_placed.hpp"
@@ -15,7 +16,6 @@
 
 namespace {
 
-// [snippet: tutorial_open_shop]
 std::unique_ptr<settle::database> open_shop(const std::string& folder) {
   auto shop = settle::sqlite::open(folder + "/settle.db");
   settle::migrate(*shop);  // Settle's tables, beside yours; at every start
@@ -24,9 +24,7 @@ std::unique_ptr<settle::database> open_shop(const std::string& folder) {
   tx.commit();
   return shop;
 }
-// [end]
 
-// [snippet: tutorial_place_order]
 void place_order(settle::database& shop, const order_placed& order, bool crash) {
   auto tx = shop.begin();
   tx.execute("insert into orders (id, total_cents) values ($1, $2)", {order.order_id, order.total_cents});
@@ -36,7 +34,6 @@ void place_order(settle::database& shop, const order_placed& order, bool crash) 
   if (crash) std::raise(SIGKILL);
   tx.commit();  // the row and the event, or neither
 }
-// [end]
 
 }  // namespace
 
@@ -55,3 +52,4 @@ int main(int argc, char** argv) {
     return 1;
   }
 }
+// [end]

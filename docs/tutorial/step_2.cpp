@@ -1,6 +1,6 @@
-// Tutorial, step 2: a relay brings the shop's events to the broker, and the warehouse applies each once.
-// docs/tutorial/2_applied_once.md quotes the marked parts and says what to type.
-//
+// Tutorial, step 2 (2_applied_once.md quotes all of it).
+// [snippet: tutorial_step_2]
+// A relay brings the shop's events to the broker, and the warehouse applies each once.
 // Usage: step_2 FOLDER [ORDERS]      ends when so many orders are shipped; without: runs until it is stopped
 #include <chrono>
 #include <cstdio>
@@ -30,7 +30,6 @@ std::unique_ptr<settle::database> open_warehouse(const std::string& folder) {
   return warehouse;
 }
 
-// [snippet: tutorial_ship]
 void ship(const order_placed& order, settle::transaction& tx) {
   std::printf("shipping %s\n", order.order_id.c_str());
   std::fflush(stdout);
@@ -39,7 +38,6 @@ void ship(const order_placed& order, settle::transaction& tx) {
                        {.topic = "orders", .key = order.order_id, .subject = order.order_id});
   std::this_thread::sleep_for(200ms);  // real work is slow, and gives you the time to kill it
 }
-// [end]
 
 std::int64_t count_shipments(settle::database& warehouse) {
   auto look = warehouse.read();
@@ -48,7 +46,6 @@ std::int64_t count_shipments(settle::database& warehouse) {
 
 void run(const std::string& folder, std::int64_t orders) {
   const auto warehouse = open_warehouse(folder);
-  // [snippet: tutorial_services]
   const auto shop = settle::sqlite::open(folder + "/settle.db");
   const auto broker = settle::sqlite::open_broker(folder + "/broker.db", {.lease_ttl = 2s});
 
@@ -58,12 +55,9 @@ void run(const std::string& folder, std::int64_t orders) {
 
   const settle::background relaying(relay);  // a thread each; they stop when they go out of scope
   const settle::background consuming(consumer);
-  // [end]
 
-  // [snippet: tutorial_wait]
   const auto commits = warehouse->watch();  // wakes when anybody has committed to the warehouse's file
   while (count_shipments(*warehouse) < orders) commits->wait(500ms, {});
-  // [end]
   std::printf("%lld orders are shipped\n", static_cast<long long>(count_shipments(*warehouse)));
 }
 
@@ -82,3 +76,4 @@ int main(int argc, char** argv) {
     return 1;
   }
 }
+// [end]

@@ -42,6 +42,9 @@ add_test(NAME package.use_beast
 add_test(NAME package.use_pkg_config
   COMMAND ${here}/build_with_pkg_config ${prefix} ${work}/pkg_config
           ${launcher} ${CMAKE_CXX_COMPILER})
+add_test(NAME package.use_as_subfolder
+  COMMAND ${CMAKE_COMMAND} --fresh -S ${here}/subfolder -B ${work}/subfolder -G Ninja
+          -DSETTLE_SOURCE=${PROJECT_SOURCE_DIR} ${compiler})
 add_test(NAME package.unknown_component_is_named
   COMMAND ${here}/build_with_cmake ${prefix} ${work}/unknown ${compiler} -DEXTRA_COMPONENT=carrier_pigeon)
 set_tests_properties(package.unknown_component_is_named PROPERTIES
@@ -49,3 +52,16 @@ set_tests_properties(package.unknown_component_is_named PROPERTIES
 set_tests_properties(
   package.use_shared package.use_static package.use_beast package.use_pkg_config package.unknown_component_is_named
   PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)
+
+# What the pages of the documentation say, done with the installed package.
+file(STRINGS ${PROJECT_SOURCE_DIR}/docs/pages.txt pages REGEX "^[a-z]")
+foreach(line IN LISTS pages)
+  string(REGEX MATCH "^([a-z_]+): (.*)$" matched "${line}")
+  set(name ${CMAKE_MATCH_1})
+  separate_arguments(files UNIX_COMMAND "${CMAKE_MATCH_2}")
+  add_test(NAME docs.page.${name}
+    COMMAND ${PROJECT_SOURCE_DIR}/tools/run_page ${work}/pages/${name} ${files})
+  set_tests_properties(docs.page.${name} PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 180
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${prefix}/bin;CMAKE_PREFIX_PATH=set:${prefix};CMAKE_CXX_COMPILER_LAUNCHER=set:${launcher};CXX=set:${CMAKE_CXX_COMPILER}")
+endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/pages.txt)
