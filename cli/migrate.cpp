@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <sstream>
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
@@ -17,6 +19,7 @@
 #include "cli/help.hpp"
 #include "cli/text.hpp"
 #include "compose/service_database.hpp"
+#include "doctor/doctor.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "sql/migration_script.hpp"
 #include "sql/migrations.hpp"
@@ -32,6 +35,7 @@ struct outcome {
   bool created = false;
   int applied = 0;  // migrations, now
   int version = 0;  // of the schema, afterwards
+  std::optional<doctor::finding> lacks = {};
 };
 
 // Events hold business data: only the owner may look into a folder that we make.
@@ -59,7 +63,17 @@ outcome bring_up_to_date(const std::string& path, file_kind kind) {
                            : std::span<const sql::migration>(migrations::sqlite_broker);
   done.applied = sql::apply_migrations(*db, all);
   done.version = static_cast<int>(all.size());
+  if (service) done.lacks = doctor::examine_publisher_role(*db);
   return done;
+}
+
+// On the other stream, so that what reads the answer of a migration that has worked is not disturbed.
+void warn(const doctor::finding& about) {
+  fmt::print(stderr, "warning: {}: {}\n", about.title, about.why);
+  fmt::print(stderr,
+             "  The migration could not mend that. To create a role takes CREATEROLE, to grant the owner:\n");
+  std::istringstream fix(about.fix);
+  for (std::string line; std::getline(fix, line);) fmt::print(stderr, "    {}\n", line);
 }
 
 std::string described(const outcome& what) {
@@ -72,14 +86,25 @@ void print(const std::vector<outcome>& done, bool json) {
   if (!json) {
     for (const auto& one : done)
       fmt::print("{:<8} {}: {}\n", one.role, for_terminal(one.name), described(one));
+    std::fflush(stdout);
+    for (const auto& one : done)
+      if (one.lacks) warn(*one.lacks);
     return;
   }
+  boost::json::array warnings;
   boost::json::object all;
   for (const auto& one : done)
     all[one.role] = {{"file", safe_json_text(one.name)},
                      {"created", one.created},
                      {"migrations_applied", one.applied},
                      {"schema_version", one.version}};
+  for (const auto& one : done)
+    if (one.lacks)
+      warnings.push_back({{"code", one.lacks->code},
+                          {"title", one.lacks->title},
+                          {"why", one.lacks->why},
+                          {"fix", one.lacks->fix}});
+  all["warnings"] = std::move(warnings);
   fmt::print("{}\n", boost::json::serialize(all));
 }
 

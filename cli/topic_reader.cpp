@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.hpp"
+#include "broker/attribute_names.hpp"
 #include "cli/failure.hpp"
 #include "queries/broker.hpp"
 #include "queries/cli.hpp"
@@ -72,6 +73,7 @@ message topic_reader::at(std::int64_t position) {
   m.content_type = rows.take(0, 5).take_text();
   m.time = rows[0][6].time();
   m.extensions = attributes_from_json(rows[0][7].text());
+  rename_old_attributes(m.extensions);
   m.payload = rows.take(0, 8).take_bytes();
   return m;
 }

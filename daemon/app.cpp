@@ -12,6 +12,7 @@
 #include "daemon/metrics_text.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/startup_error.hpp"
+#include "doctor/doctor.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "settle/error.hpp"
 #include "settle/relay.hpp"
@@ -154,6 +155,9 @@ void app::prepare_schema() {
     if (applied > 0)
       env_.log->write(log_level::info, "migrated",
                       {{"database", service_->name()}, {"migrations", std::to_string(applied)}});
+    if (const auto lacks = applied > 0 ? doctor::examine_publisher_role(*service_) : std::nullopt)
+      env_.log->write(log_level::warning, "publisher_role_missing",
+                      {{"database", service_->name()}, {"problem", lacks->title}, {"fix", lacks->fix}});
     return;
   }
   const auto state = sql::read_migration_state(*service_, sql::service_migrations(service_->speaks()));

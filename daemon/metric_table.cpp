@@ -67,6 +67,8 @@ constexpr std::array table{
            "Events that were given up because the broker rejects them, and wait for an operator."},
     metric{"settle_outbox_failed_total", counter, "topic",
            "Events that were given up after relay.attempts_max rejections, and wait for an operator."},
+    metric{"settle_outbox_headers_changed_total", counter, "topic",
+           "Events whose rows were written by hand, with headers that had to be renamed or left out."},
     metric{"settle_outbox_oldest_pending_age_seconds", gauge, "",
            "Age of the oldest committed event that the broker has not confirmed; 0 if there is none."},
     metric{"settle_outbox_pending_events", gauge, "", "Committed events that the broker has not confirmed."},

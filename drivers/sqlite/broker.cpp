@@ -77,15 +77,14 @@ topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& nam
   return {found[0][0].integer(), static_cast<int>(found[0][1].integer())};
 }
 
-// Why a message cannot be stored now, or nothing. A later one of its key must not overtake it.
-std::optional<publish_result> embedded_broker::refusal(const message& m,
-                                                       std::set<std::string_view>& blocked) {
-  if (!m.key.empty() && blocked.contains(m.key))
+// Why a message cannot be stored now, or nothing. A later one of its topic and key must not overtake it.
+std::optional<publish_result> embedded_broker::refusal(const message& m, blocked_keys& blocked) {
+  if (!m.key.empty() && blocked.contains({m.topic, m.key}))
     return publish_result{publish_status::message_rejected, "an earlier message of its key was rejected"};
   try {
     check_names(m);
   } catch (const error& e) {
-    blocked.insert(m.key);
+    blocked.emplace(m.topic, m.key);
     return publish_result{publish_status::message_rejected, e.what()};
   }
   return std::nullopt;
@@ -94,7 +93,7 @@ std::optional<publish_result> embedded_broker::refusal(const message& m,
 std::vector<publish_result> embedded_broker::publish(std::span<const message> batch) {
   std::vector<publish_result> results(batch.size());
   std::vector<std::size_t> accepted;
-  std::set<std::string_view> blocked;  // keys
+  blocked_keys blocked;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (auto refused = refusal(batch[i], blocked))
       results[i] = std::move(*refused);

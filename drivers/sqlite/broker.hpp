@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/batcher.hpp"
@@ -43,7 +44,8 @@ class embedded_broker final : public broker, public publisher {
 
  private:
   using calls = std::span<const std::span<const message>>;
-  static std::optional<publish_result> refusal(const message& m, std::set<std::string_view>& blocked);
+  using blocked_keys = std::set<std::pair<std::string_view, std::string_view>>;  // topic and key
+  static std::optional<publish_result> refusal(const message& m, blocked_keys& blocked);
   std::vector<std::vector<publish_result>> store(calls waiting);
   void check_room(transaction& tx);
 

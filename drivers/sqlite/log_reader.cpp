@@ -1,8 +1,10 @@
 #include "sqlite/log_reader.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/json.hpp"
+#include "broker/attribute_names.hpp"
 #include "queries/broker.hpp"
 
 namespace settle::inline v0::sqlite {
@@ -11,6 +13,8 @@ namespace {
 constexpr std::size_t worth_a_thread = 256;  // messages
 
 message message_of(result& rows, std::size_t row, std::string_view topic) {
+  auto extensions = attributes_from_json(rows[row][8].text());
+  rename_old_attributes(extensions);
   return {.id = rows.take(row, 1).take_text(),
           .source = rows.take(row, 2).take_text(),
           .type = rows.take(row, 3).take_text(),
@@ -19,7 +23,7 @@ message message_of(result& rows, std::size_t row, std::string_view topic) {
           .subject = rows.take(row, 5).take_text(),
           .content_type = rows.take(row, 6).take_text(),
           .time = rows[row][7].time(),
-          .extensions = attributes_from_json(rows[row][8].text()),
+          .extensions = std::move(extensions),
           .payload = rows.take(row, 9).take_bytes()};
 }
 

@@ -36,7 +36,8 @@ struct message {
 };
 
 // All attributes of a message in a fixed order, empty ones left out. Drivers map them to headers with the
-// prefix of their protocol, but `settle-dlq-…` of dead letters, no names of CloudEvents, to plain headers.
+// prefix of their protocol. Every name is valid in CloudEvents, and none stands there twice: an extension
+// that is called like an attribute of the message itself gets "header" in front.
 std::vector<std::pair<std::string, std::string>> cloudevents_attributes(const message& of);
 
 enum class publish_status {
@@ -54,9 +55,9 @@ class publisher {
  public:
   virtual ~publisher() = default;
 
-  // One result per message, in order. Messages of one key are stored in the order given, and once one
-  // of them is not confirmed, no later one of its key is. After a failure the batch may be partly
-  // stored: whoever repeats it makes duplicates with the same id, which consumers skip. Thread-safe.
+  // One result per message, in order. Messages of one topic and key are stored in the order given, and once
+  // one of them is not confirmed, no later one of its topic and key is. After a failure the batch may be
+  // partly stored: whoever repeats it makes duplicates with the same id, which consumers skip. Thread-safe.
   virtual std::vector<publish_result> publish(std::span<const message> batch) = 0;
 };
 

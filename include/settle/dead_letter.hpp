@@ -143,6 +143,10 @@ void report_dead_letter(const environment& env, const dead_letter& of, bool with
 // The consumer a message is addressed to; empty: to everybody, as usual.
 std::string_view replay_address(const message& m);
 
+// Whether this message is one that replay() has sent from this database: it names a letter that is here, for
+// the letter's own consumer, topic and message. Any other one only looks like it.
+bool is_replay(transaction& tx, const message& m);
+
 // In the transaction that runs it: the letter that this message replays, which counts as REPLAYED from now
 // on. Nothing: it is a copy of a replay that has already ended.
 std::optional<dead_letter> take_replay(transaction& tx, const message& m);

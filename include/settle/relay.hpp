@@ -3,12 +3,13 @@
 //   settle::relay relay(*db, broker->publishing());
 //   settle::background loop(relay);
 //
-// Guarantees: every committed event is confirmed by the broker at least once; events of one key in
-// order; nothing that rolled back. Run as many relays on one outbox as you like, in any processes:
+// Guarantees: every committed event is confirmed by the broker at least once; events of one topic and key
+// in order; nothing that rolled back. Run as many relays on one outbox as you like, in any processes:
 // each owns a part of the keys, under a lease with a fence, and takes over what another leaves behind.
 // A broker that is down costs no attempt: the relay pauses, probes with growing pauses and resumes. An event
-// that the broker rejects is set aside and tried again; later ones of its key wait behind it, nobody else
-// does. After attempts_max it is FAILED, which is logged as an error and counted: see settle/outbox.hpp.
+// that the broker rejects is set aside and tried again; later ones of its topic and key wait behind it,
+// nobody else does. After attempts_max it is FAILED, which is logged as an error and counted: see
+// settle/outbox.hpp.
 #pragma once
 
 #include <cstddef>

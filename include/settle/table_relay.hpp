@@ -11,8 +11,8 @@
 //
 // Guarantees: every row that is committed as pending is confirmed by the broker at least once, however late
 // its transaction commits; nothing that rolled back; any number of relays; a broker that is down costs no
-// attempt. A message that the broker rejects is tried attempts_max times while later ones of its key wait,
-// then it is set to FAILED, if the table has such a state.
+// attempt. A message that the broker rejects is tried attempts_max times while later ones of its topic and
+// key wait, then it is set to FAILED, if the table has such a state.
 //
 // What somebody else's table cannot give (docs/guides/existing_tables.md has the reasons):
 //   - Order of a key holds for transactions that do not overlap, and only if `order_by` grows from one to the

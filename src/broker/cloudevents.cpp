@@ -1,7 +1,25 @@
+#include <array>
+#include <utility>
+
 #include "base/time_text.hpp"
+#include "broker/attribute_names.hpp"
 #include "settle/broker.hpp"
 
 namespace settle::inline v0 {
+namespace {
+
+using enum attribute_writer;
+
+// Everything but what the message has of its own.
+constexpr std::array extension_writers{cause, natural_key, relay, dead_letter, replay_mark, replay_note};
+
+// Whoever stored the message may have let anything pass.
+attributes valid_extensions(attributes of) {
+  rename_old_attributes(of);
+  return check_headers(std::move(of), extension_writers).extensions;
+}
+
+}  // namespace
 
 std::vector<std::pair<std::string, std::string>> cloudevents_attributes(const message& of) {
   std::vector<std::pair<std::string, std::string>> all{
@@ -13,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> cloudevents_attributes(const me
   add("time", to_rfc3339(of.time));
   add("datacontenttype", of.content_type);
   add("partitionkey", of.key);
-  for (const auto& [name, content] : of.extensions) all.emplace_back(name, content);
+  for (const auto& [name, content] : valid_extensions(of.extensions)) all.emplace_back(name, content);
   return all;
 }
 

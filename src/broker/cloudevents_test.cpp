@@ -45,5 +45,22 @@ TEST(cloudevents, optional_attributes_that_are_empty_are_left_out_and_required_o
                                               {"time", "1970-01-01T00:00:00.000000Z"}}));
 }
 
+// Proves O8
+TEST(cloudevents, extensions_neither_replace_the_messages_own_attributes_nor_have_names_that_clients_refuse) {
+  message m;
+  m.id = "1";
+  m.source = "s";
+  m.type = "t";
+  m.extensions = {
+      {"id", "x"}, {"data", "x"}, {"Tenant-Id", "7"}, {"settle-dlq-reason", "r"}, {"sequence", "9"}};
+  const auto all = cloudevents_attributes(m);
+  const pairs extensions(all.begin() + 5, all.end());
+  EXPECT_EQ(extensions, (pairs{{"headerdata", "x"},
+                               {"headerid", "x"},
+                               {"sequence", "9"},
+                               {"settledlqreason", "r"},
+                               {"tenantid", "7"}}));
+}
+
 }  // namespace
 }  // namespace settle

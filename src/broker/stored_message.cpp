@@ -2,6 +2,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "broker/attribute_names.hpp"
 
 namespace settle::inline v0 {
 
@@ -27,6 +28,7 @@ message read_message(result& rows, std::size_t row, std::size_t first) {
   m.content_type = rows.take(row, first + 4).take_text();
   m.time = rows[row][first + 5].time();
   m.extensions = attributes_from_json(rows[row][first + 6].text());
+  rename_old_attributes(m.extensions);
   m.payload = rows.take(row, first + 7).take_bytes();
   return m;
 }

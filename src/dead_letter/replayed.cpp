@@ -7,6 +7,7 @@
 #include "dead_letter/row.hpp"
 #include "queries/dead_letter.hpp"
 #include "settle/dead_letter.hpp"
+#include "settle/ids.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
@@ -14,6 +15,15 @@ namespace settle::inline v0 {
 std::string_view replay_address(const message& m) {
   const auto said = m.extensions.find("settlereplayfor");
   return said == m.extensions.end() ? std::string_view() : std::string_view(said->second);
+}
+
+bool is_replay(transaction& tx, const message& m) {
+  const auto mark = dlq::replay_mark_of(m);
+  if (!mark) return false;
+  const auto found = tx.execute(queries::dead_letter::find_replayed, {mark->letter});
+  if (found.empty() || found[0][0].text() != replay_address(m) || found[0][1].text() != m.topic) return false;
+  const auto own = event_id::parse(found[0][2].text());  // one that is no UUID was replaced
+  return !own || own->text() == m.id;
 }
 
 std::optional<dead_letter> take_replay(transaction& tx, const message& m) {

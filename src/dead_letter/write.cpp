@@ -17,15 +17,15 @@ message announcement_of(const dead_letter& of) {
   const auto add = [&](const char* name, std::string content) {
     m.extensions[name] = one_line(content, dlq::header_error_bytes_max);
   };
-  add("settle-dlq-reason", std::string(to_string(of.reason)));
-  add("settle-dlq-error", of.error);
-  add("settle-dlq-attempts", std::to_string(of.attempts));
-  add("settle-dlq-consumer", of.consumer);
-  add("settle-dlq-failed-at", to_rfc3339(of.failed_at));
-  add("settle-dlq-topic", of.what.topic);
+  add("settledlqreason", std::string(to_string(of.reason)));
+  add("settledlqerror", of.error);
+  add("settledlqattempts", std::to_string(of.attempts));
+  add("settledlqconsumer", of.consumer);
+  add("settledlqfailedat", to_rfc3339(of.failed_at));
+  add("settledlqtopic", of.what.topic);
   if (of.log.empty()) return m;  // brokers that hand out single messages
-  add("settle-dlq-partition", of.log);
-  add("settle-dlq-offset", std::to_string(of.position));
+  add("settledlqpartition", of.log);
+  add("settledlqoffset", std::to_string(of.position));
   return m;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ findings examine(database& db, const limits& normal = {});
 
 // A SQLite file from outside: what opening it would hide or change. False if it should not be opened.
 bool examine_file(const std::string& path, const limits& normal, findings& into);
+
+// Only whether applications have a role to publish with, for those who have just migrated: a migration makes
+// it if it may. Nothing: they have, or it is not PostgreSQL.
+std::optional<finding> examine_publisher_role(database& db);
 
 // Somebody else's outbox table in PostgreSQL, as they would write its name. Throws invalid_argument if there
 // is no such table, or if it is one of Settle's own.

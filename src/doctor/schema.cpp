@@ -1,6 +1,8 @@
 // Settle's own tables in PostgreSQL: keys, sequences, storage and rights as its statements need them.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "doctor/checks.hpp"
 #include "queries/doctor.hpp"
 
@@ -96,7 +98,7 @@ std::string publisher_grants(const std::string& functions) {
       "grant execute on function {} to settle_publisher;\n"
       "grant insert (event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers, "
       "created_at, deliver_at, payload) on settle.outbox to settle_publisher;\n"
-      "grant insert on settle.outbox_events to settle_publisher;\n"
+      "grant insert, select (id, event_id, created_at) on settle.outbox_events to settle_publisher;\n"
       "grant usage on sequence settle.outbox_seq to settle_publisher;\n"
       "grant select on sequence settle.outbox_ring to settle_publisher;\n"
       "grant insert, select on settle.natural_keys to settle_publisher;",
@@ -134,5 +136,14 @@ constexpr check all[] = {
 }  // namespace
 
 std::span<const check> schema_checks() { return all; }
+
+std::optional<finding> examine_publisher_role(database& db) {
+  if (db.speaks() != dialect::postgres) return std::nullopt;
+  findings found;
+  auto tx = db.read();
+  find_publisher(tx, {}, found);
+  if (found[0].level == severity::ok) return std::nullopt;
+  return std::move(found[0]);
+}
 
 }  // namespace settle::doctor

@@ -42,24 +42,15 @@ std::optional<timestamp> read_free_due(transaction& tx, const std::map<int, sql:
 
 }  // namespace
 
-bool held_book::blocks(int share, const std::string& key) const {
-  return !keys_.empty() && keys_.contains({share, key});
-}
-
-void held_book::hold_key(int share, const std::string& key, timestamp due) { keys_[{share, key}] = due; }
-void held_book::block(int share, const std::string& key) { keys_.try_emplace({share, key}); }
-void held_book::release_key(int share, const std::string& key) { keys_.erase({share, key}); }
-
 void held_book::keep_only(std::uint32_t shares) {
-  std::erase_if(keys_, [&](const auto& entry) { return (shares >> entry.first.first & 1) == 0; });
+  std::erase_if(keys_, [&](const auto& entry) { return (shares >> entry.first.share & 1) == 0; });
 }
 
-std::vector<std::pair<int, std::string>> held_book::due_keys(timestamp now, std::uint32_t shares,
-                                                             std::size_t at_most) const {
-  std::vector<std::pair<int, std::string>> due;
+std::vector<held_key> held_book::due_keys(timestamp now, std::uint32_t shares, std::size_t at_most) const {
+  std::vector<held_key> due;
   for (const auto& [key, at] : keys_) {
     if (due.size() == at_most) break;
-    if (at <= now && (shares >> key.first & 1) != 0) due.push_back(key);
+    if (at <= now && (shares >> key.share & 1) != 0) due.push_back(key);
   }
   return due;
 }
@@ -80,12 +71,12 @@ bool held_events::holds_its_key(timestamp next_at, const std::string& key) const
 }
 
 void held_events::hold(const held_event& one) {
-  if (one.why == fate::delayed || (one.key.empty() && one.next_at != held_book::never))
+  if (one.why == fate::delayed || (one.of.key.empty() && one.next_at != held_book::never))
     book_.hold_free(one.next_at);
-  else if (one.why == fate::rejected && holds_its_key(one.next_at, one.key))
-    book_.hold_key(one.share, one.key, one.next_at);
+  else if (one.why == fate::rejected && holds_its_key(one.next_at, one.of.key))
+    book_.hold_key(one.of, one.next_at);
   else if (one.why == fate::behind)
-    book_.block(one.share, one.key);
+    book_.block(one.of);
 }
 
 void held_events::insert(transaction& tx, std::span<const held_event> held) const {
@@ -93,7 +84,7 @@ void held_events::insert(transaction& tx, std::span<const held_event> held) cons
   for (const auto& one : held) {
     const bool rejected = one.why == fate::rejected;
     const bool given_up = one.next_at == held_book::never;
-    const bool blocks = one.why != fate::delayed && holds_its_key(one.next_at, one.key);
+    const bool blocks = one.why != fate::delayed && holds_its_key(one.next_at, one.of.key);
     rows.push_back({one.seq, one.tick, static_cast<std::int64_t>(blocks), static_cast<std::int64_t>(rejected),
                     given_up ? db_.env().now() : one.next_at, rejected ? value(one.error) : value(),
                     given_up ? "FAILED" : "WAITING", one.place.empty() ? value() : value(one.place)});
@@ -109,9 +100,9 @@ void held_events::reload(transaction& tx, const std::map<int, sql::holding>& sha
   held_book fresh;
   const auto rows = tx.execute(queries::outbox::read_held_keys);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool given_up = rows[i][3].integer() != 0;
-    fresh.hold_key(static_cast<int>(rows[i][0].integer()), rows[i][1].text(),
-                   given_up ? held_book::never : rows[i][2].time());
+    const bool given_up = rows[i][4].integer() != 0;
+    fresh.hold_key({static_cast<int>(rows[i][0].integer()), rows[i][1].text(), rows[i][2].text()},
+                   given_up ? held_book::never : rows[i][3].time());
   }
   fresh.keep_only(mask_of(shares));
   fresh.set_free_due(read_free_due(tx, shares));
@@ -130,16 +121,16 @@ held_events::batch held_events::release(const std::map<int, cursor>& reached, co
       const auto place = rows[i][13].is_null() ? std::string() : rows[i][13].text();
       found.rows.push_back({seq, share, rows[i][12].integer(), !place.empty()});
       if (place.empty()) without_place.push_back(found.rows.size() - 1);
-      found.messages.push_back(message_of(rows, i));
+      found.messages.push_back(message_of(rows, i, found.changed));
       found.messages.back().extensions["settleplace"] = place;
     }
     return static_cast<std::int64_t>(rows.size());
   };
   for (auto& key : book_.due_keys(now, mask_of(reached), keys_per_batch)) {
-    const auto count =
-        add(tx.execute(queries::outbox::read_held_key, {lane_of(key.second, {}), key.second, rows_per_key}));
+    const auto count = add(
+        tx.execute(queries::outbox::read_held_key, {lane_of(key.key, {}), key.key, rows_per_key, key.topic}));
     if (count == 0)
-      book_.release_key(key.first, key.second);
+      book_.release_key(key);
     else if (count < rows_per_key)
       found.emptied.push_back(std::move(key));
   }
@@ -168,7 +159,7 @@ void held_events::give_places(transaction& tx, batch& all, const std::map<int, c
 std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fates,
                                    std::span<const publish_result> results, const std::stop_token& cancel) {
   auto book = book_;  // what it will be once this has committed
-  std::set<std::pair<int, std::string>> stuck;
+  std::set<held_key> stuck;
   std::vector<parameters> out, unsent;
   auto tx = db_.begin(cancel);
   owned_.confirm(tx);
@@ -179,7 +170,8 @@ std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fate
       out.push_back({row.seq});
       continue;
     }
-    stuck.emplace(row.share, m.key);
+    const held_key key{row.share, m.topic, m.key};
+    stuck.insert(key);
     if (fates[i] == fate::behind && !row.sent_before) unsent.push_back({row.seq});
     if (fates[i] != fate::rejected) continue;
     const auto next_at = after_rejection(m, row.attempts + 1, results[i].reason);
@@ -189,12 +181,12 @@ std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fate
         queries::outbox::note_rejection,
         {row.seq, given_up ? db_.env().now() : next_at, results[i].reason, static_cast<std::int64_t>(blocks),
          given_up ? "FAILED" : "WAITING", static_cast<std::int64_t>(row.sent_before)});
-    if (!m.key.empty()) book.hold_key(row.share, m.key, blocks ? next_at : timestamp());
+    if (!m.key.empty()) book.hold_key(key, blocks ? next_at : timestamp());
   }
   tx.execute_many(queries::outbox::remove_held, out);
   tx.execute_many(queries::outbox::take_place_back, unsent);
-  for (const auto& [share, key] : sent.emptied)
-    if (!stuck.contains({share, key})) book.release_key(share, key);
+  for (const auto& key : sent.emptied)
+    if (!stuck.contains(key)) book.release_key(key);
   book.set_free_due(read_free_due(tx, owned_.held()));
   tx.commit("relay.retry");
   book_ = std::move(book);

@@ -1,6 +1,7 @@
 // Events that their window has passed and that are not out yet: the broker has refused them, they wait behind
-// one of their key that it has refused, or their time has not come. They lie in a table of their own, so that
-// nobody else waits for them.
+// one of their topic and key that it has refused, or their time has not come. They lie in a table of their
+// own, so that nobody else waits for them; not even the same key on other topics, because no broker keeps an
+// order across topics.
 //
 // Consumers judge copies by places (consume/retention.hpp), and a held event is delivered after events that
 // come later in the outbox. So it gets a new place, behind all that its share has delivered, in a transaction
@@ -15,10 +16,10 @@
 #include <span>
 #include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "outbox/cursor.hpp"
+#include "outbox/row_headers.hpp"
 #include "outbox/window.hpp"
 #include "settle/broker.hpp"
 #include "settle/database.hpp"
@@ -27,12 +28,19 @@
 
 namespace settle::outbox {
 
+// What keeps its order, and waits together.
+struct held_key {
+  int share = 0;
+  std::string topic;
+  std::string key;
+  friend auto operator<=>(const held_key&, const held_key&) = default;
+};
+
 struct held_event {
   std::int64_t seq = 0;
   std::int64_t tick = 0;
-  int share = 0;
-  fate why{};  // rejected, behind or delayed
-  std::string key;
+  held_key of;
+  fate why{};           // rejected, behind or delayed
   timestamp next_at{};  // not sent before; held_book::never: given up
   std::string error;
   std::string place;  // if it may have been sent from its window; else empty
@@ -41,23 +49,23 @@ struct held_event {
 // Which keys wait, and until when. Pure.
 class held_book {
  public:
-  bool blocks(int share, const std::string& key) const;
+  bool blocks(const held_key& key) const { return keys_.contains(key); }
+  bool blocks_any() const { return !keys_.empty(); }
   void hold_free(timestamp due) { free_due_ = std::min(free_due_.value_or(due), due); }
-  void hold_key(int share, const std::string& key, timestamp due);
-  void block(int share, const std::string& key);  // due at once, unless it is known to wait
-  void release_key(int share, const std::string& key);
+  void hold_key(const held_key& key, timestamp due) { keys_[key] = due; }
+  void block(const held_key& key) { keys_.try_emplace(key); }  // due at once, unless it is known to wait
+  void release_key(const held_key& key) { keys_.erase(key); }
   void set_free_due(std::optional<timestamp> due) { free_due_ = due; }
   void keep_only(std::uint32_t shares);  // bit per share
 
-  std::vector<std::pair<int, std::string>> due_keys(timestamp now, std::uint32_t shares,
-                                                    std::size_t at_most) const;
+  std::vector<held_key> due_keys(timestamp now, std::uint32_t shares, std::size_t at_most) const;
   bool free_is_due(timestamp now) const { return free_due_ && *free_due_ <= now; }
   std::optional<timestamp> next_due() const;
 
   static constexpr timestamp never = timestamp::max();  // not before an operator decides so
 
  private:
-  std::map<std::pair<int, std::string>, timestamp> keys_;
+  std::map<held_key, timestamp> keys_;
   std::optional<timestamp> free_due_;  // of the first event that waits for nothing but its time
 };
 
@@ -85,7 +93,8 @@ class held_events {
     };
     std::vector<row> rows;
     std::vector<message> messages;
-    std::vector<std::pair<int, std::string>> emptied;  // keys of which nothing else waits
+    std::vector<changed_headers> changed;
+    std::vector<held_key> emptied;  // nothing else of them waits
   };
 
   // What is due in these shares, each with its place, which is durable when it returns. Under the fence, as

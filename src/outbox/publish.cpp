@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/natural_key.hpp"
 #include "queries/outbox.hpp"
@@ -17,34 +15,17 @@
 namespace settle::inline v0 {
 namespace {
 
-// Attributes of CloudEvents and headers that Settle writes itself.
-constexpr std::array<std::string_view, 29> reserved_headers{
-    "naturalkey", "id", "source", "specversion", "type", "datacontenttype", "dataschema", "subject", "time",
-    "partitionkey", "correlationid", "causationid", "traceparent", "tracestate", "sequence", "settledatabase",
-    "settleplace",
-    // on dead letters
-    "settle-dlq-reason", "settle-dlq-error", "settle-dlq-attempts", "settle-dlq-consumer",
-    "settle-dlq-failed-at", "settle-dlq-topic", "settle-dlq-partition", "settle-dlq-offset",
-    // on replays
-    "settlereplay", "settlereplayfor", "settlereplayof", "settleoutoforder"};
-
 constexpr std::size_t headers_parameter = 7;  // of insert_event
-
-bool is_reserved(std::string_view name) {
-  return std::ranges::find(reserved_headers, name) != reserved_headers.end();
-}
 
 void check_header_name(std::string_view name) {
   check_name(name, {"header name", event_limits::name_bytes_max});
-  if (is_reserved(name)) return;  // those of dead letters are none of CloudEvents'
-  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  if (!std::ranges::all_of(name, allowed))
+  if (!is_attribute_name(name))
     throw error(errc::invalid_name,
-                fmt::format("the header '{}' is no CloudEvents attribute name: only a–z and 0–9", name));
+                fmt::format("the header '{}' is no CloudEvents attribute name: only a-z and 0-9", name));
 }
 
 void check_not_reserved(std::string_view name) {
-  if (is_reserved(name))
+  if (writer_of(name))
     throw error(errc::invalid_name, fmt::format("the header '{}' is set by Settle itself", name));
 }
 

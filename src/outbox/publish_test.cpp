@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.hpp"
+#include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
@@ -85,41 +86,16 @@ TEST(publish_rules, names_are_utf8_without_control_characters) {
 
 TEST(publish_rules, header_names_are_lower_case_letters_and_digits) {
   EXPECT_EQ(refusal_after([](event& e) { e.headers["tenant7"] = "a"; }), std::nullopt);
-  for (const auto& bad :
-       {""s, "Tenant"s, "tenant-id"s, "tenant_id"s, "ten ant"s, "t\0"s, std::string(256, 'x')})
+  for (const auto& bad : {""s, "Tenant"s, "tenant-id"s, "settle-dlq-reason"s, "tenant_id"s, "ten ant"s,
+                          "t\0"s, std::string(256, 'x')})
     EXPECT_EQ(refusal_after([&](event& e) { e.headers[bad] = "a"; }), errc::invalid_name) << bad;
 }
 
 TEST(publish_rules, headers_that_settle_writes_itself_are_refused) {
-  for (const auto* name : {"id",
-                           "source",
-                           "specversion",
-                           "type",
-                           "datacontenttype",
-                           "dataschema",
-                           "subject",
-                           "time",
-                           "partitionkey",
-                           "correlationid",
-                           "causationid",
-                           "traceparent",
-                           "tracestate",
-                           "sequence",
-                           "settledatabase",
-                           "settleplace",
-                           "settle-dlq-reason",
-                           "settle-dlq-error",
-                           "settle-dlq-attempts",
-                           "settle-dlq-consumer",
-                           "settle-dlq-failed-at",
-                           "settle-dlq-topic",
-                           "settle-dlq-partition",
-                           "settle-dlq-offset",
-                           "settlereplay",
-                           "settlereplayfor",
-                           "settlereplayof",
-                           "settleoutoforder"})
+  for (const auto& one : reserved_attributes()) {
+    const std::string name(one.name);
     EXPECT_EQ(refusal_after([&](event& e) { e.headers[name] = "a"; }), errc::invalid_name) << name;
+  }
 }
 
 TEST(publish_rules, header_values_are_printable_and_bounded) {

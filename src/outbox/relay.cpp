@@ -58,6 +58,7 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
       arrivals_(outbox.watch()),
       store_(outbox::store_of(outbox, options)),
       held_(outbox, ownership_, options),
+      headers_(outbox),
       pause_(retry_wait, options.retry_wait_max) {
   check(options);
 }
@@ -130,6 +131,7 @@ bool relay::engine::relay_held(const std::stop_token& cancel) {
   for (const int share : in_doubt()) settled.erase(share);
   auto found = held_.release(settled, cancel);
   if (found.rows.empty()) return false;
+  headers_.finish(found.messages, found.changed);
   const auto results = publish(found.messages);
   const auto fates = outbox::fates_of(found.messages, results);
   pause_if_failed(fates, results);
@@ -148,6 +150,7 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
     return;
   }
   last_arrival_ = env().now();
+  headers_.finish(found.messages, found.changed);
   std::vector<publish_result> results;  // by row
   std::vector<outbox::fate> fates;
   try {
@@ -191,11 +194,12 @@ std::vector<outbox::fate> relay::engine::publish_window(outbox::window& found,
   using outbox::fate;
   const auto now = env().now();
   std::vector<fate> fates(found.rows.size(), fate::confirmed);
+  const bool any_blocked = held_.book().blocks_any();
   for (std::size_t i = 0; i < fates.size(); ++i) {
     const auto& row = found.rows[i];
     if (row.deliver_at && *row.deliver_at > now)
       fates[i] = fate::delayed;
-    else if (held_.book().blocks(row.share, found.messages[i].key))
+    else if (any_blocked && held_.book().blocks({row.share, found.messages[i].topic, found.messages[i].key}))
       fates[i] = fate::behind;
   }
   const bool all = std::ranges::all_of(fates, [](fate one) { return one == fate::confirmed; });
@@ -227,8 +231,8 @@ void relay::engine::hold(const sent_window& of, std::span<const outbox::fate> fa
   for (const auto i : of.outcome.to_hold) {
     const auto& row = of.found.rows[i];
     const auto& m = of.found.messages[i];
-    auto& held = unnoted_.held.emplace_back(
-        outbox::held_event{row.seq, of.found.upto, row.share, fates[i], m.key, {}, results[i].reason, {}});
+    auto& held = unnoted_.held.emplace_back(outbox::held_event{
+        row.seq, of.found.upto, {row.share, m.topic, m.key}, fates[i], {}, results[i].reason, {}});
     if (fates[i] == fate::delayed) held.next_at = *row.deliver_at;
     if (fates[i] == fate::rejected) held.next_at = held_.after_rejection(m, 1, results[i].reason);
     if (of.group.from < maybe_sent_.at(row.share) && fates[i] != fate::delayed) held.place = place_of(m, row);

@@ -11,6 +11,7 @@
 
 #include "base/outage.hpp"
 #include "outbox/held.hpp"
+#include "outbox/row_headers.hpp"
 #include "outbox/store.hpp"
 #include "settle/relay.hpp"
 #include "sql/ownership.hpp"
@@ -80,6 +81,7 @@ class relay::engine {
 
   outbox::held_events held_;
   bool held_had_its_turn_ = false;
+  outbox::header_check headers_;
 
   outage pause_;  // the destination refuses: everything waits
 };

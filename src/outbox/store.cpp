@@ -1,11 +1,10 @@
 #include "outbox/store.hpp"
 
-#include "base/json.hpp"
 #include "outbox/lanes.hpp"
 
 namespace settle::outbox {
 
-message message_of(result& rows, std::size_t row) {
+message message_of(result& rows, std::size_t row, std::vector<changed_headers>& changed) {
   const auto& aggregate_type = rows[row][5].text();
   message m;
   m.id = rows.take(row, 2).take_text();
@@ -14,9 +13,7 @@ message message_of(result& rows, std::size_t row) {
   m.key = rows.take(row, 6).take_text();
   m.subject = aggregate_type.empty() || m.key.empty() ? m.key : aggregate_type + "/" + m.key;
   m.content_type = rows.take(row, 7).take_text();
-  m.extensions = attributes_from_json(rows[row][8].text());
-  for (const auto* ours : {"settledatabase", "settleplace"})  // a row written by hand may hold anything
-    if (!m.extensions.empty()) m.extensions.erase(ours);
+  m.extensions = read_headers(rows[row][8].text(), m, changed);
   m.extensions["sequence"] = std::to_string(rows[row][0].integer());
   m.time = rows[row][9].time();
   m.payload = rows.take(row, 10).take_bytes();

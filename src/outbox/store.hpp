@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "outbox/row_headers.hpp"
 #include "outbox/window.hpp"
 #include "settle/database.hpp"
 #include "settle/relay.hpp"
@@ -20,6 +21,7 @@ struct window {
   std::int64_t upto = 0;  // the tick that it belongs to
   std::vector<window_row> rows;
   std::vector<message> messages;
+  std::vector<changed_headers> changed;
 };
 
 // What a note of progress says.
@@ -64,7 +66,7 @@ std::unique_ptr<store> postgres_store(database& db, const relay_options& options
 std::unique_ptr<store> store_of(database& db, const relay_options& options);
 
 // The message of a row of read_window; its source is left to the caller. And what the relay itself goes by.
-message message_of(result& rows, std::size_t row);
+message message_of(result& rows, std::size_t row, std::vector<changed_headers>& changed);
 window_row window_row_of(const result::row& row);
 
 }  // namespace settle::outbox

@@ -204,7 +204,7 @@ class server_store final : public store {
   static std::int64_t window_of_next(const cursor& from) { return from.upto > 0 ? from.upto : from.tick + 1; }
 
   static window window_of(page& read) {
-    window made{read.end, window_of_next(read.of.from), {}, {}};
+    window made{read.end, window_of_next(read.of.from), {}, {}, {}};
     made.rows.reserve(read.rows.size());
     made.messages.reserve(read.rows.size());
     for (std::size_t i = 0; i < read.rows.size(); ++i) {
@@ -213,7 +213,7 @@ class server_store final : public store {
       if (!made.rows.empty() && row.seq <= made.rows.back().seq)
         throw error(errc::statement_failed, "the rows of a window came out of order");
       made.rows.push_back(row);
-      made.messages.push_back(message_of(read.rows, i));
+      made.messages.push_back(message_of(read.rows, i, made.changed));
       made.messages.back().extensions["settleplace"] = sortable({made.upto, row.seq});
     }
     return made;

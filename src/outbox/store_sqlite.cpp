@@ -44,7 +44,7 @@ class embedded_store final : public store {
     auto rows = tx.execute(queries::outbox::read_window, {group.from.seq, found.end.seq, group.mask});
     for (std::size_t i = 0; i < rows.size(); ++i) {
       found.rows.push_back(window_row_of(rows[i]));
-      found.messages.push_back(message_of(rows, i));
+      found.messages.push_back(message_of(rows, i, found.changed));
     }
     return found;
   }

@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/retry.hpp"
 #include "base/text.hpp"
+#include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/natural_key.hpp"
 #include "outbox/table_sql.hpp"
@@ -18,9 +19,7 @@
 namespace settle::outbox {
 namespace {
 
-constexpr std::array<std::string_view, 11> written_by_us{
-    "id",      "source", "specversion",  "type", "datacontenttype", "dataschema",
-    "subject", "time",   "partitionkey", "data", "sequence"};
+constexpr std::array in_foreign_tables{attribute_writer::cause, attribute_writer::natural_key};
 
 constexpr std::int64_t attempts_counted_max = 10'000;  // what is never given up must not outgrow a smallint
 
@@ -58,33 +57,18 @@ std::string event_id_of(const table_mapping& mapping, const table_origin& from, 
 
 table_row row_of(const result& rows, std::size_t row) {
   const auto& attempts = rows[row][read_column::attempts];
+  const auto& topic = rows[row][read_column::topic];
   return {rows[row][read_column::id].text(), rows[row][read_column::key].text(),
-          attempts.is_null() ? 0 : attempts.integer()};
+          attempts.is_null() ? 0 : attempts.integer(), topic.is_null() ? std::string() : topic.text()};
 }
 
 }  // namespace
 
-std::string wait_key(const table_row& of) { return of.key.empty() ? "i" + of.id : "k" + of.key; }
+std::string wait_key(const table_row& of) {
+  return of.key.empty() ? "i" + of.id : "k" + of.topic + '\x1f' + of.key;
+}
 
 int share_of(const table_row& of) { return lane_of(of.key, of.id) & (share_count - 1); }
-
-attributes extensions_of(const attributes& headers) {
-  attributes all;
-  for (const auto& [name, content] : headers) {
-    std::string plain_name;
-    for (const char c : name) {
-      const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-      if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9')) plain_name += lower;
-    }
-    if (plain_name.empty()) continue;
-    const bool ours = std::ranges::find(written_by_us, plain_name) != written_by_us.end() ||
-                      plain_name.starts_with("settle");
-    auto plain_content = content;
-    std::ranges::replace_if(plain_content, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    all.emplace(ours ? "header" + plain_name : plain_name, std::move(plain_content));
-  }
-  return all;
-}
 
 message message_of(const table_mapping& mapping, const table_origin& from, result& rows, std::size_t row,
                    timestamp now) {
@@ -101,7 +85,10 @@ message message_of(const table_mapping& mapping, const table_origin& from, resul
   check_name(aggregate_type, {"aggregate type", event_limits::name_bytes_max, true});
   m.subject = aggregate_type.empty() || m.key.empty() ? m.key : aggregate_type + "/" + m.key;
   m.content_type = mapping.content_type;
-  m.extensions = extensions_of(attributes_from_json(text_or_empty(rows, row, read_column::headers)));
+  // Its headers had their names before Settle came, so that other names are no mistake to report.
+  m.extensions =
+      check_headers(attributes_from_json(text_or_empty(rows, row, read_column::headers)), in_foreign_tables)
+          .extensions;
   const auto& created_at = rows[row][read_column::created_at];
   m.time = created_at.is_null() ? now : created_at.time();
   m.payload = payload_of(rows, row);

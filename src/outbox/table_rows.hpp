@@ -20,9 +20,11 @@ struct table_row {
   std::string id;
   std::string key;
   std::int64_t attempts = 0;  // before this one, as the table knows it
+  std::string topic = {};     // as its column has it; empty if there is none
 };
 
-// What waits together: the rows of a key, or a row without one alone. The same text as in table_sql.cpp.
+// What waits together: the rows of a topic and key, or a row without a key alone. The same text as in
+// table_sql.cpp.
 std::string wait_key(const table_row& of);
 int share_of(const table_row& of);
 
@@ -33,13 +35,10 @@ struct table_origin {
 };
 
 // The message of a row of `read`. Throws settle::error if the row makes none, e.g. for want of a topic.
+// Headers whose names Settle or CloudEvents write themselves get "header" in front: above all `sequence`, by
+// which consumers would judge copies.
 message message_of(const table_mapping& mapping, const table_origin& from, result& rows, std::size_t row,
                    timestamp now);
-
-// Headers as CloudEvents extensions: names in lower-case letters and digits, control characters in values as
-// spaces. What Settle or CloudEvents write themselves gets "header" before its name; above all `sequence`, by
-// which consumers would judge copies.
-attributes extensions_of(const attributes& headers);
 
 // A row that was not confirmed for its own sake.
 struct row_failure {
@@ -60,7 +59,7 @@ table_batch batch_of(const table_mapping& mapping, const table_origin& from, res
 
 struct table_outcome {
   std::vector<table_row> published;
-  std::vector<row_failure> rejected;     // at most one per key: its first
+  std::vector<row_failure> rejected;     // at most one per topic and key: its first
   std::optional<std::string> down = {};  // why the destination takes nothing
 
   bool empty() const { return published.empty() && rejected.empty(); }

@@ -57,6 +57,14 @@ TEST(table_rows, a_destination_that_is_down_charges_nobody) {
   EXPECT_EQ(outcome.down, "down");
 }
 
+// Proves O4
+TEST(table_rows, of_the_same_key_on_another_topic_wait_for_nobody) {
+  const auto batch = sent({{"1", "a", 0, "t"}, {"2", "a", 0, "u"}, {"3", "a", 0, "t"}});
+  const auto outcome = judge_rows(batch, std::vector{rejected, confirmed, confirmed});
+  EXPECT_EQ(ids(outcome.published), (texts{"2"}));
+  EXPECT_EQ(outcome.rejected.size(), 1u);
+}
+
 TEST(table_rows, rows_without_a_key_stand_alone) {
   const auto batch = sent({{"1", ""}, {"2", ""}});
   const auto outcome = judge_rows(batch, std::vector{rejected, confirmed});
@@ -71,7 +79,7 @@ struct held : ::testing::Test {
 TEST_F(held, a_key_waits_the_longer_the_more_attempts_it_had) {
   const table_row row{"1", "k"};
   EXPECT_EQ(keys.rejected(row, now), 1);
-  EXPECT_EQ(keys.waiting(now), R"(["kk"])");
+  EXPECT_EQ(keys.waiting(now), R"(["k\u001fk"])");
   EXPECT_EQ(keys.next(now, now + 1h), now + 100ms);
   now += 100ms;
   EXPECT_EQ(keys.waiting(now), "[]");
@@ -126,7 +134,7 @@ TEST_F(held, shares_that_others_own_are_dropped) {
   keys.rejected(row, now);
   const std::vector<int> other{(share_of(row) + 1) % share_count};
   keys.drop_shares(other);
-  EXPECT_EQ(keys.waiting(now), R"(["kk"])");
+  EXPECT_EQ(keys.waiting(now), R"(["k\u001fk"])");
   const std::vector<int> its{share_of(row)};
   keys.drop_shares(its);
   EXPECT_EQ(keys.waiting(now), "[]");

@@ -26,8 +26,8 @@ std::string text_of(const std::string& column) {
   return column.empty() ? "null::text" : quoted_name(column) + "::text";
 }
 
-std::string key_of(const table_mapping& mapping) {
-  return mapping.key.empty() ? "''::text" : fmt::format("coalesce({}::text, '')", quoted_name(mapping.key));
+std::string text_or_empty(const std::string& column) {
+  return column.empty() ? "''::text" : fmt::format("coalesce({}::text, '')", quoted_name(column));
 }
 
 std::string payload_of(const table_column& column) {
@@ -47,19 +47,20 @@ std::string waiting_rows(const table_mapping& mapping) {
       "from {table} as o where {pending}"
       " and ($1::integer = {all} or ($1::integer >>"
       " (settle.lane(case when {key} = '' then {id}::text else {key} end) & {last_share})) & 1 = 1)"
-      " and not (case when {key} = '' then 'i' || {id}::text else 'k' || {key} end"
+      " and not (case when {key} = '' then 'i' || {id}::text else 'k' || {topic} || chr(31) || {key} end"
       " = any (array(select json_array_elements_text($2::json))))"
       " order by {order}o.{id} limit $3",
       fmt::arg("table", quoted_table(mapping)), fmt::arg("pending", pending_condition(mapping)),
       fmt::arg("all", (1 << share_count) - 1), fmt::arg("last_share", share_count - 1),
-      fmt::arg("key", key_of(mapping)), fmt::arg("id", quoted_name(mapping.id)),
+      fmt::arg("topic", text_or_empty(mapping.topic.column)), fmt::arg("key", text_or_empty(mapping.key)),
+      fmt::arg("id", quoted_name(mapping.id)),
       fmt::arg("order", mapping.order_by.empty() ? "" : "o." + quoted_name(mapping.order_by) + ", "));
 }
 
 std::string read_statement(const table_mapping& mapping, const table_shape& shape) {
   return fmt::format("select {}::text, {}, {}, {}, {}, {}, {}, {}, {}, {} {}", quoted_name(mapping.id),
                      text_of(mapping.event_id), text_of(mapping.topic.column), text_of(mapping.type.column),
-                     text_of(mapping.aggregate_type.column), key_of(mapping),
+                     text_of(mapping.aggregate_type.column), text_or_empty(mapping.key),
                      payload_of(*shape.column(mapping.payload)), text_of(mapping.headers),
                      time_of(mapping.created_at),
                      mapping.attempts.empty() ? "null::bigint" : quoted_name(mapping.attempts) + "::bigint",

@@ -1,6 +1,7 @@
 #include "outbox/window.hpp"
 
 #include <string_view>
+#include <utility>
 
 #include "base/check.hpp"
 #include "outbox/lanes.hpp"
@@ -32,11 +33,12 @@ std::int64_t window_end(std::span<const measured_row> rows, std::size_t rows_max
 std::vector<fate> fates_of(std::span<const message> sent, std::span<const publish_result> results) {
   SETTLE_CHECK(sent.size() == results.size(), "a publisher returns one result per message");
   std::vector<fate> fates(sent.size(), fate::confirmed);
-  std::map<std::string_view, fate> failed;  // by key, as its first message did
+  // By topic and key, as its first message did.
+  std::map<std::pair<std::string_view, std::string_view>, fate> failed;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     if (results[i].status == publish_status::confirmed) continue;
     const auto own = results[i].status == publish_status::message_rejected ? fate::rejected : fate::unknown;
-    const auto [first, is_first] = failed.emplace(sent[i].key, own);
+    const auto [first, is_first] = failed.try_emplace({sent[i].topic, sent[i].key}, own);
     const bool alone = is_first || sent[i].key.empty();
     fates[i] = alone ? own : first->second == fate::rejected ? fate::behind : fate::unknown;
   }

@@ -32,8 +32,9 @@ window_outcome judge_all(const share_group& of, std::int64_t end, const std::vec
   return judge(of, {at_number(end), 0, rows, fates});
 }
 
-message of_key(const std::string& key) {
+message of_key(const std::string& key, const std::string& topic = "t") {
   message m;
+  m.topic = topic;
   m.key = key;
   return m;
 }
@@ -151,6 +152,13 @@ TEST(message_fates, of_a_rejected_key_only_the_first_message_is_charged) {
   const std::vector<message> sent{of_key("a"), of_key("b"), of_key("a"), of_key("a")};
   EXPECT_EQ(fates_of(sent, std::vector{rejected, confirmed, rejected, down}),
             (std::vector{fate::rejected, fate::confirmed, fate::behind, fate::behind}));
+}
+
+// Proves O4
+TEST(message_fates, of_the_same_key_on_another_topic_are_their_own) {
+  const std::vector<message> sent{of_key("a"), of_key("a", "u"), of_key("a"), of_key("a", "u")};
+  EXPECT_EQ(fates_of(sent, std::vector{rejected, confirmed, down, rejected}),
+            (std::vector{fate::rejected, fate::confirmed, fate::behind, fate::rejected}));
 }
 
 TEST(message_fates, behind_a_failure_of_the_destination_nothing_is_known_of_the_key) {

@@ -26,7 +26,8 @@ std::string_view head_of(dialect of) {
            "-- Everything will belong to the role that runs it. Relays and consumers need that role or all "
            "of its\n"
            "-- rights on the schema settle; whoever only publishes needs settle_publisher, which is made "
-           "here.\n"
+           "here if that role\n-- may create roles. If not, let somebody else create it first: create role "
+           "settle_publisher nologin;\n"
            "begin;\n";
   return "-- Run it with: sqlite3 -bail FILE < SCRIPT, while nobody else has the file open.\n"
          "pragma journal_mode = wal;\n"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "settle/broker.hpp"
+#include "settle/dead_letter.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
@@ -393,7 +394,12 @@ TEST_F(checker, a_replay_of_a_dead_letter_is_not_lost_by_those_it_is_not_for) {
   replay.id = system_ids().next_as<event_id>().text();
   replay.type = "order.placed";
   replay.topic = "orders";
-  replay.extensions = {{"settlereplayfor", "warehouse"}, {"settlereplayof", "1.1"}};
+  dead_letter given_up;
+  given_up.consumer = "warehouse";
+  given_up.what = replay;
+  const auto letter = write_dead_letter(tx, given_up);
+  tx.execute("delete from settle_outbox where topic = 'orders.dlq'");  // its announcement is another event
+  replay.extensions = {{"settlereplayfor", "warehouse"}, {"settlereplayof", std::to_string(letter) + ".1"}};
   republish(tx, replay);
   tx.commit();
   relay_all();

@@ -421,6 +421,21 @@ TEST_P(broker_conformance, a_message_with_an_impossible_topic_is_rejected_alone)
   EXPECT_EQ(collect(*member, 10).size(), 10u);
 }
 
+// Proves O4
+TEST_P(broker_conformance, behind_a_rejected_message_nothing_of_its_topic_and_key_is_stored_and_all_else_is) {
+  auto broker = open();
+  auto bad = make_message(0, "k");
+  bad.type = "new\nline";
+  const std::vector<message> batch{bad, make_message(1, "k"), make_message(2, "k", "payments"),
+                                   make_message(3, "other")};
+  const auto results = broker->publishing().publish(batch);
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[0].status, publish_status::message_rejected);
+  EXPECT_NE(results[1].status, publish_status::confirmed) << "it would overtake the first";
+  EXPECT_EQ(results[2].status, publish_status::confirmed) << "another topic has an order of its own";
+  EXPECT_EQ(results[3].status, publish_status::confirmed);
+}
+
 TEST_P(broker_conformance, a_subscription_without_a_group_or_topics_is_refused) {
   auto broker = open();
   EXPECT_EQ(code_of([&] { broker->subscribe({"", {"orders"}}); }), errc::invalid_name);

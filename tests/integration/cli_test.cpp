@@ -167,6 +167,28 @@ TEST_F(cli, takes_an_event_from_publish_to_tail) {
   EXPECT_NE(text.find(R"({"total":1})"), std::string::npos) << text;
 }
 
+// Messages that an older relay has stored, or another program: what the message is stays what it is. Proves
+// O8
+TEST_F(cli, tails_attributes_that_are_named_like_the_messages_own_under_other_names) {
+  settle({"migrate"});
+  message m;
+  m.id = "1";
+  m.source = "s";
+  m.type = "t";
+  m.topic = "orders";
+  m.extensions = {{"id", "forged"}, {"data", "forged"}, {"settle-dlq-reason", "exhausted"}};
+  m.payload = "{}";
+  m.content_type = "application/json";
+  const auto broker = sqlite::open_broker(data() + "/broker.db", {});
+  ASSERT_EQ(broker->publishing().publish(std::span(&m, 1))[0].status, publish_status::confirmed);
+  const auto event = settle_json({"tail", "orders"});
+  EXPECT_EQ(event.at("id").as_string(), "1");
+  EXPECT_EQ(event.at("data"), json::object());
+  EXPECT_EQ(event.at("headerid").as_string(), "forged");
+  EXPECT_EQ(event.at("headerdata").as_string(), "forged");
+  EXPECT_EQ(event.at("settledlqreason").as_string(), "exhausted");
+}
+
 // Proves O2
 TEST_F(cli, keeps_the_id_that_publish_is_given) {
   settle({"migrate"});

@@ -50,6 +50,70 @@ TEST_P(held_events, later_ones_of_a_rejected_key_wait_behind_it_and_nobody_else_
   EXPECT_EQ(destination.payloads().back(), "fourth") << "the key flows again";
 }
 
+// No broker keeps an order across topics, so nobody waits for another topic. Proves O4
+TEST_P(held_events, the_same_key_on_another_topic_does_not_wait) {
+  const auto emit_on = [&](const std::string& topic, const std::string& payload,
+                           const publish_options& options = {}) {
+    auto tx = db->begin();
+    publish(tx, event{.topic = topic, .type = "e", .key = "k", .payload = payload}, options);
+    tx.commit();
+  };
+  relay r(*db, destination);
+  reject("bad");
+  emit_on("t", "bad");
+  emit_on("u", "in the same batch");
+  emit_on("t", "second");
+  emit_on("u", "delayed", {.deliver_at = time.now() + 50ms});
+  run(r);
+  EXPECT_EQ(destination.payloads(), (names{"in the same batch"}));
+  emit_on("u", "in a later batch");
+  emit_on("t", "third");
+  run(r);
+  EXPECT_EQ(destination.payloads(), (names{"in the same batch", "in a later batch"}));
+  time.advance(50ms);
+  run(r);
+  EXPECT_EQ(destination.payloads().back(), "delayed");
+  r.leave();
+  relay next(*db, destination);  // knows it from the table
+  emit_on("u", "after a change of owner");
+  run(next);
+  EXPECT_EQ(destination.payloads().back(), "after a change of owner");
+  EXPECT_EQ(held(), 3);
+  destination.seen.clear();
+  destination.refuse = nullptr;
+  run_for(next, 1s);
+  EXPECT_EQ(destination.payloads(), (names{"bad", "second", "third"}));
+}
+
+// Proves O3, O4
+TEST_P(held_events, one_key_held_on_two_topics_goes_on_with_each_by_itself) {
+  const auto emit_on = [&](const std::string& topic, const std::string& payload) {
+    auto tx = db->begin();
+    publish(tx, event{.topic = topic, .type = "e", .key = "k", .payload = payload});
+    tx.commit();
+  };
+  relay r(*db, destination);
+  destination.refuse = [](const message& m) {
+    return publish_result{m.payload == "bad" ? publish_status::message_rejected : publish_status::confirmed,
+                          "too strange"};
+  };
+  for (const auto* topic : {"t", "u"}) {
+    emit_on(topic, "bad");
+    emit_on(topic, std::string("behind on ") + topic);
+  }
+  run(r);
+  EXPECT_TRUE(destination.seen.empty());
+  EXPECT_EQ(held(), 4);
+  destination.refuse = [](const message& m) {
+    const bool bad = m.payload == "bad" && m.topic == "t";
+    return publish_result{bad ? publish_status::message_rejected : publish_status::confirmed, "too strange"};
+  };
+  run_for(r, 500ms);
+  EXPECT_EQ(destination.payloads(), (names{"bad", "behind on u"}));
+  run_for(r, 10s);
+  EXPECT_EQ(destination.payloads(), (names{"bad", "behind on u", "behind on t"})) << "t has FAILED";
+}
+
 // Proves O2, O3
 TEST_P(held_events, after_five_attempts_an_event_has_failed_and_somebody_is_told) {
   relay r(*db, destination);

@@ -157,6 +157,33 @@ TEST_F(postgres_cli, publishes_with_the_rights_of_an_application) {
   EXPECT_EQ(pending(), 1);
 }
 
+// Roles belong to the whole server, so this one needs a server of its own.
+TEST_F(postgres_cli, a_migration_that_may_not_create_the_publishers_role_says_so_and_how_to_mend_it) {
+  const test::private_server server;
+  const auto by_superuser = [&](const std::string& sql) { test::run_sql(server.conninfo(), sql); };
+  by_superuser("create role shop login password 'counter'");
+  by_superuser("create database shop owner shop");
+  const auto as_owner = test::with(server.conninfo(), "dbname=shop user=shop password=counter");
+  const auto created = call({"migrate", "--database", as_owner});
+  EXPECT_EQ(created.code, 0) << created.err;
+  EXPECT_NE(created.out.find("created, schema version"), std::string::npos) << created.out;
+  EXPECT_NE(created.err.find("warning: There is no role settle_publisher"), std::string::npos) << created.err;
+  const auto again = call({"migrate", "--json", "--database", as_owner});
+  const auto warnings = json::parse(again.out).at("warnings").as_array();
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].at("code").as_string(), "publisher_role");
+  const std::string fix(warnings[0].at("fix").as_string());
+  const auto first = fix.find('\n');
+  by_superuser(fix.substr(0, first));
+  test::run_sql(as_owner, fix.substr(first));
+  const auto mended = call({"migrate", "--database", as_owner});
+  EXPECT_EQ(mended.err, "");
+  EXPECT_NO_THROW(
+      test::run_sql(test::with(server.conninfo(), "dbname=shop"),
+                    "set role settle_publisher; insert into settle.outbox_events (topic, event_type, "
+                    "aggregate_id, payload) values ('t', 'e', 'k', 'x') returning event_id"));
+}
+
 TEST_F(postgres_cli, says_what_to_do_before_the_schema_is_there) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"status"}, {"publish", "t", "e"}, {"relay", "--once"}, {"verify"}}) {

@@ -198,6 +198,33 @@ TEST_F(table_relays, a_rejected_message_is_tried_five_times_then_failed_and_only
   EXPECT_EQ(payloads().back(), "1");
 }
 
+// No broker keeps an order across topics. Proves O4
+TEST_F(table_relays, the_same_key_on_another_topic_does_not_wait) {
+  own->run(status_ddl);
+  const auto add_on = [&](const std::string& topic, const std::string& payload) {
+    own->run(
+        fmt::format("insert into outbox (topic, aggregate_id, event_type, payload) "
+                    "values ('{}', 'k', 'e', '{}')",
+                    topic, payload));
+  };
+  destination.refuse = [](const message& m) {
+    return m.payload == "1" ? publish_result{publish_status::message_rejected, "too strange"}
+                            : publish_result{};
+  };
+  add_on("t", "1");
+  add_on("u", "2");
+  add_on("t", "3");
+  table_relay r(*db, destination, status_table("public.outbox"));
+  run(r);
+  add_on("u", "4");
+  run(r);
+  EXPECT_EQ(destination.payloads(), (names{"2", "4"}));
+  destination.refuse = {};
+  time.advance(1s);
+  run(r);
+  EXPECT_EQ(destination.payloads(), (names{"2", "4", "1", "3"}));
+}
+
 // Proves O3
 TEST_F(table_relays, attempts_count_on_with_another_relay) {
   own->run(status_ddl);
@@ -243,8 +270,8 @@ TEST_F(table_relays, without_a_failed_state_a_rejected_message_holds_its_key_for
 // Proves O3
 TEST_F(table_relays, a_row_that_makes_no_message_is_failed_like_a_rejected_one) {
   own->run(status_ddl);
-  own->run("alter table outbox alter topic drop not null");
-  own->run("insert into outbox (topic, aggregate_id, event_type, payload) values (null, 'k', 'e', '1')");
+  own->run("alter table outbox alter event_type drop not null");
+  own->run("insert into outbox (topic, aggregate_id, event_type, payload) values ('orders', 'k', null, '1')");
   add("k", "2");
   table_relay r(*db, destination, status_table("public.outbox"), {.attempts_max = 2});
   run(r);
@@ -253,7 +280,7 @@ TEST_F(table_relays, a_row_that_makes_no_message_is_failed_like_a_rejected_one) 
   run(r);
   EXPECT_EQ(destination.payloads(), names{"2"});
   EXPECT_TRUE(cell("select status || ' ' || last_error from outbox where id = 1")
-                  .starts_with("FAILED invalid_name: the topic is empty"));
+                  .starts_with("FAILED invalid_name: the event type is empty"));
 }
 
 // Proves O3

@@ -38,16 +38,17 @@ inline constexpr auto debezium_ddl =
 struct shared_publisher final : publisher {
   std::vector<publish_result> publish(std::span<const message> batch) override {
     const std::scoped_lock lock(mutex);
-    std::set<std::string> stopped;
+    std::set<std::pair<std::string, std::string>> stopped;  // topics and keys
     std::vector<publish_result> results(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto& m = batch[i];
       if (refuse) results[i] = refuse(m);
-      if (stopped.contains(m.key)) results[i] = {publish_status::destination_failed, "behind a refused one"};
+      if (stopped.contains({m.topic, m.key}))
+        results[i] = {publish_status::destination_failed, "behind a refused one"};
       if (results[i].status == publish_status::confirmed)
         seen.push_back(m);
       else if (results[i].status == publish_status::message_rejected && !m.key.empty())
-        stopped.insert(m.key);
+        stopped.emplace(m.topic, m.key);
     }
     return results;
   }

@@ -17,16 +17,16 @@ class recording_publisher final : public publisher {
   std::vector<publish_result> publish(std::span<const message> batch) override {
     if (const auto once = std::exchange(before_publish, nullptr)) once();
     std::vector<publish_result> results(batch.size());
-    std::set<std::string> failed;  // keys: no later message of one is stored
+    std::set<std::pair<std::string, std::string>> failed;  // of a topic and key no later message is stored
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto& m = batch[i];
       if (refuse) results[i] = refuse(m);
-      if (results[i].status == publish_status::confirmed && failed.contains(m.key))
+      if (results[i].status == publish_status::confirmed && failed.contains({m.topic, m.key}))
         results[i] = {publish_status::destination_failed, "behind another"};
       if (results[i].status == publish_status::confirmed)
         seen.push_back(m);
       else if (!m.key.empty())
-        failed.insert(m.key);
+        failed.emplace(m.topic, m.key);
     }
     ++calls;
     return results;

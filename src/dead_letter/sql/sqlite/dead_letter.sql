@@ -19,6 +19,9 @@ returning id, consumer, consumer_version, status, reason, error, attempts, histo
 select history from settle_dlq_events
 where id = $1 and replays = $2 and consumer = $3 and status = 'REPLAYING'
 
+-- name: find_replayed
+select consumer, topic, message_id from settle_dlq_events where id = $1
+
 -- name: note_history
 update settle_dlq_events set history = $2 where id = $1
 

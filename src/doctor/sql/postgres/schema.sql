@@ -83,6 +83,7 @@ select r.oid is not null,
                  where n.nspname = 'settle' and p.proname = 'publish')
                 and has_schema_privilege(r.oid, 'settle', 'usage')
                 and has_column_privilege(r.oid, 'settle.outbox', 'payload', 'insert')
+                and has_column_privilege(r.oid, 'settle.outbox_events', 'event_id', 'select')
                 and has_sequence_privilege(r.oid, 'settle.outbox_seq', 'usage')
                 and has_sequence_privilege(r.oid, 'settle.outbox_ring', 'select'), false),
        coalesce((select string_agg(quote_ident(m.rolname), ', ' order by m.rolname)

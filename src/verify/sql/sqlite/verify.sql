@@ -19,7 +19,8 @@ join broker_topics t on t.topic = m.topic
 left join broker_groups g on g.topic = m.topic
 left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and s.share = m.partition
 
--- Without replays of dead letters, which are no events of their own: all consumers but one skip them.
+-- Without replays of dead letters, which are no events of their own: all consumers but one skip them. Such a one names
+-- its letter, as dead_letter/replayed.cpp reads it.
 -- name: read_outbox_events
 select o.event_id, o.topic, o.event_type, o.aggregate_id,
        case when h.status = 'FAILED' then 'FAILED'
@@ -28,12 +29,25 @@ select o.event_id, o.topic, o.event_type, o.aggregate_id,
 from settle_outbox o
 left join settle_shares s on s.scope = 'outbox' and s.share = (o.lane & 15)
 left join settle_outbox_held h on h.seq = o.seq
-where o.headers not like '%"settlereplayfor":"%'
+where not exists (
+  select 1 from settle_dlq_events d
+  where d.id = case when o.headers like '%"settlereplayfor":"%'
+                    then cast(json_extract(o.headers, '$.settlereplayof') as integer) end
+    and d.topic = o.topic
+    and (lower(d.message_id) = o.event_id or length(d.message_id) <> 36
+         or replace(d.message_id, '-', '') glob '*[^0-9a-fA-F]*'))
 union all
 select h.event_id, h.topic, h.event_type, h.aggregate_id, case h.status when 'FAILED' then 'FAILED' else 'PENDING' end,
        null, h.seq, h.lane
 from settle_outbox_held h
-where h.headers not like '%"settlereplayfor":"%' and not exists (select 1 from settle_outbox o where o.seq = h.seq)
+where not exists (
+  select 1 from settle_dlq_events d
+  where d.id = case when h.headers like '%"settlereplayfor":"%'
+                    then cast(json_extract(h.headers, '$.settlereplayof') as integer) end
+    and d.topic = h.topic
+    and (lower(d.message_id) = h.event_id or length(d.message_id) <> 36
+         or replace(d.message_id, '-', '') glob '*[^0-9a-fA-F]*'))
+  and not exists (select 1 from settle_outbox o where o.seq = h.seq)
 
 -- name: read_processed
 select consumer, message_id, topic, event_type from settle_processed_events
