@@ -157,11 +157,31 @@ class server::state {
       const auto outcome = accept_from(listener_, next);
       if (outcome == accept_outcome::exhausted) pause_accepting();
       if (outcome != accept_outcome::taken) return;
+      if (open_ >= options_.connections_max) make_room();
       if (open_ < options_.connections_max)
         open(std::move(next));
       else
         turn_away(next.socket);
     }
+  }
+
+  // Who has asked for nothing yet, or is answered, goes before somebody new is turned away; the oldest first.
+  // So slow clients cannot keep others out, however many they are.
+  void make_room() {
+    std::optional<session::standing> least;
+    std::uint64_t number = 0;
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      const auto* const one = slots_[slot].used.get();
+      const auto standing = one == nullptr ? std::nullopt : one->dispensable();
+      if (!standing || (least && *least <= *standing)) continue;
+      least = standing;
+      number = std::uint64_t{slots_[slot].generation} << 32 | slot;
+    }
+    if (!least) return;
+    auto& found = *session_of(number);
+    const auto before = found.interest();
+    found.give_way();
+    look_after(number, found, before);
   }
 
   // Whoever is beyond the limit costs one write; it may never see it if it has already sent much.

@@ -23,6 +23,12 @@ constexpr std::size_t kept_bytes_max = std::size_t{16} * 1024;  // what a buffer
 constexpr auto linger_time = std::chrono::seconds(2);
 constexpr std::size_t linger_bytes_max = std::size_t{1} * 1024 * 1024;
 
+// How long a connection that has had an answer may be sure of its place before the next request.
+constexpr auto idle_time_min = std::chrono::seconds(1);
+// For one that has begun a request and loses its place.
+constexpr std::string_view crowded_out =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
 void release_if_large(std::string& text) {
   if (text.capacity() > kept_bytes_max) std::string().swap(text);
 }
@@ -288,6 +294,24 @@ void session::drain() {
 
 void session::cancel() {
   if (job_) job_->give_up();
+  close();
+}
+
+std::optional<session::standing> session::dispensable() const {
+  using enum standing::rank;
+  if (stage_ == stage::lingering) return standing{answered, since_};
+  if (stage_ != stage::head || blocked_) return std::nullopt;
+  if (!served_ || !is_idle()) return standing{asks_nothing_yet, since_};
+  if (with_.now - since_ < idle_time_min) return std::nullopt;
+  return standing{between_requests, since_};
+}
+
+void session::give_way() {
+  if (stage_ == stage::head) on_readable();  // what has come meanwhile counts
+  if (is_closed() || !dispensable()) return;
+  with_.counts.refused_connection();
+  if (stage_ == stage::head && !is_idle())
+    ::send(descriptor_, crowded_out.data(), crowded_out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   close();
 }
 

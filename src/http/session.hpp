@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,19 @@ class session {
   void drain();
   // Ends now, and tells its handler.
   void cancel();
+
+  // How it stands when places run out: the least goes first. One that waits for the client to take its leave
+  // has been answered; one whose head is not complete has asked nothing; one between two requests may go as
+  // HTTP lets it.
+  struct standing {
+    enum class rank { answered, asks_nothing_yet, between_requests } as;
+    steady::time_point since;
+    auto operator<=>(const standing&) const = default;
+  };
+  // Nothing: it has work here, and stays.
+  std::optional<standing> dispensable() const;
+  // Gives up its place, unless a request has come at this moment.
+  void give_way();
 
   // A request has come that is not answered yet, or its answer has not been taken.
   bool is_busy() const { return stage_ != stage::lingering && !(is_idle() && !blocked_); }

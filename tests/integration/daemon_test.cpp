@@ -208,11 +208,11 @@ TEST_F(daemon, closes_silent_clients_and_those_beyond_its_limit) {
   running->end(SIGTERM);
   const auto patient = start_ready({"--http-connections-max", "1"});
   const client first(patient->port());
-  first.send("GET /healthz HTTP/1.1\r\nHost: test\r\n");
+  first.send("POST /v1/keys/claim HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{");
   const client second(patient->port());
   EXPECT_TRUE(second.rest().starts_with("HTTP/1.1 503 "));
-  first.send("Connection: close\r\n\r\n");
-  EXPECT_NE(first.rest().find("200 OK"), std::string::npos);
+  first.send("}");
+  EXPECT_NE(first.rest().find("service is missing"), std::string::npos);
   EXPECT_TRUE(eventually([&] {
     return std::regex_search(get(patient->port(), "/metrics").body,
                              std::regex("settle_http_refused_connections_total [1-9]"));
