@@ -4,8 +4,8 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "base/json_members.hpp"
 #include "base/parts.hpp"
-#include "settle/adapter/boost_json_http.hpp"
 #include "settle/request_key.hpp"
 
 namespace settle::http {

@@ -4,9 +4,9 @@
 #include <boost/json.hpp>
 #include <cctype>
 
+#include "base/json_members.hpp"
 #include "base/text.hpp"
 #include "base/time_text.hpp"
-#include "settle/adapter/boost_json_http.hpp"
 #include "settle/error.hpp"
 #include "webhook/parse.hpp"
 
@@ -69,7 +69,7 @@ class finder {
     if (!parsed_) {
       boost::system::error_code failed;
       parsed_ = boost::json::parse({in_.body.data(), in_.body.size()}, failed);
-      is_ambiguous_ = !failed && http::repeats_a_member(in_.body, *parsed_);
+      is_ambiguous_ = !failed && repeats_a_member(in_.body, *parsed_);
       if (failed || is_ambiguous_) parsed_ = boost::json::value();
     }
     return &*parsed_;
