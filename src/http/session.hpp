@@ -37,6 +37,10 @@ struct surroundings {
   bool draining = false;
 };
 
+// 503 in as many words as need no memory, for one that has begun a request and loses its place, or whose
+// answer there is no memory for.
+void say_unavailable(int descriptor) noexcept;
+
 class session {
  public:
   session(int descriptor, std::uint64_t id, std::string remote, surroundings& with);
@@ -49,6 +53,8 @@ class session {
   void on_answer(job& answered);
   void on_deadline();
   void on_hang_up() { close(); }
+  // What was just done with it has thrown. It is told 503, if that can be said, and ends.
+  void on_failure() noexcept;
 
   // Ends now if it is between two requests and none is in the socket; otherwise after the answer.
   void drain();
@@ -87,6 +93,7 @@ class session {
   void count_body();
   void refuse(const refusal& why);
   void respond(response answer, bool close);
+  void append_answer(response answer, bool close);
   void note(const response& answer);
   void next_request();
   void flush();
