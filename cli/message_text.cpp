@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/time_text.hpp"
 #include "cli/text.hpp"
+#include "settle/http.hpp"
 
 namespace settle::cli {
 namespace {
@@ -29,8 +30,12 @@ bool is_json(std::string_view payload) {
 
 // application/json, application/vnd.example+json, with or without parameters.
 bool names_json(std::string_view content_type) {
-  const auto media = content_type.substr(0, content_type.find_first_of("; "));
-  return media.ends_with("/json") || media.ends_with("+json");
+  const auto media = content_type.substr(0, content_type.find_first_of("; \t"));
+  constexpr std::string_view name = "json";
+  if (media.size() <= name.size() || !http::same_name(media.substr(media.size() - name.size()), name))
+    return false;
+  const char before = media[media.size() - name.size() - 1];
+  return before == '/' || before == '+';
 }
 
 // JSON is passed on as it was written: reading and writing it again would round large numbers. Line

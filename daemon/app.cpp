@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/error_detail.hpp"
 #include "compose/service_database.hpp"
 #include "daemon/api/keys.hpp"
 #include "daemon/gauges.hpp"
 #include "daemon/metrics_text.hpp"
 #include "daemon/notify.hpp"
+#include "daemon/plain_reason.hpp"
 #include "daemon/startup_error.hpp"
 #include "doctor/doctor.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
@@ -21,6 +23,8 @@
 
 namespace settle::daemon {
 namespace {
+
+constexpr duration pooler_look_every = std::chrono::seconds(10);
 
 environment environment_with(metrics& counters, log_sink& log) {
   environment env;
@@ -72,6 +76,8 @@ std::string service_of(const configuration& config) {
   return config.database.empty() ? config.data + "/settle.db" : config.database;
 }
 
+std::string scrape_of(std::string_view store) { return "scrape of " + std::string(store); }
+
 std::string milliseconds_of(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
 }  // namespace
@@ -96,6 +102,7 @@ app::app(const configuration& config, log_sink& log)
         {{"listen", to_text(at)}, {"advice", "nothing but webhooks is authenticated yet; keep others out"}});
   open_stores();
   start_services();
+  lock_.keep();
 }
 
 void app::start_http() {
@@ -143,13 +150,32 @@ void app::open_service() {
   with.env = env_;
   with.busy_timeout = config_.busy_timeout;
   service_ = compose::open_database(service_of(config_), with);
+  service_view_ = compose::open_database(service_of(config_), view_options());
+}
+
+compose::database_options app::view_options() const {
+  compose::database_options with;
+  with.env = env_;
+  with.busy_timeout = config_.busy_timeout;
   with.connect_timeout = std::min(with.connect_timeout, config_.http_timeout);
   with.statement_timeout = std::min(with.statement_timeout, config_.http_timeout);
   with.connections_max = std::max(with.connections_max, static_cast<int>(config_.http_workers));
-  service_view_ = compose::open_database(service_of(config_), with);
+  return with;
+}
+
+// Leases and wake-ups of the relay, and prepared statements, are in a session.
+void app::require_own_sessions() const {
+  if (compose::sessions_are_shared(service_of(config_), view_options()))
+    throw error(
+        errc::invalid_argument,
+        fmt::format(
+            "--database names a pooler in transaction mode in front of {}, and settled needs sessions of "
+            "its own: name the server itself, or a pool with pool_mode = session",
+            service_->name()));
 }
 
 void app::prepare_schema() {
+  require_own_sessions();
   if (config_.migrate) {
     const int applied = migrate(*service_);
     if (applied > 0)
@@ -273,11 +299,46 @@ void app::stop(std::string_view why) {
 std::string app::unanswered_by(database& store, bool is_broker) const try {
   const auto state = is_broker ? sql::read_migration_state(store, migrations::sqlite_broker)
                                : sql::read_migration_state(store, sql::service_migrations(store.speaks()));
+  is_over("readiness of " + store.name());
   if (state.applied == state.known) return {};
   return fmt::format("{} is at schema version {}, this build needs {}", store.name(), state.applied,
                      state.known);
 } catch (const std::exception& e) {
-  return e.what();
+  return unanswered(store.name(), e);
+}
+
+// The statement that failed is for the log.
+std::string app::unanswered(const std::string& store, const std::exception& e) const {
+  if (is_news("readiness of " + store))
+    env_.log->write(log_level::warning, "readiness_failed", {{"store", store}, {"error", e.what()}});
+  const auto* ours = dynamic_cast<const error*>(&e);
+  return fmt::format("{}: {}", store, ours != nullptr ? plain_reason(*ours) : "the log says why");
+}
+
+bool app::is_news(const std::string& trouble) const {
+  const std::scoped_lock lock(troubles_mutex_);
+  return troubles_[trouble].fails(env_.now());
+}
+
+void app::is_over(const std::string& trouble) const {
+  const std::scoped_lock lock(troubles_mutex_);
+  troubles_.erase(trouble);
+}
+
+// Somebody may put a pooler in between while we run. To look costs a connection, so not every time.
+std::string app::pooled() const {
+  const std::scoped_lock lock(pooler_mutex_);
+  const auto now = env_.now();
+  if (now >= pooler_seen_ && now < pooler_seen_ + pooler_look_every) return pooler_found_;
+  try {
+    require_own_sessions();
+    pooler_found_.clear();
+  } catch (const error& e) {
+    if (e.code() != errc::invalid_argument) return {};  // away: others say so
+    pooler_found_ = detail_of(e);
+  }
+  pooler_seen_ = now;
+  return pooler_found_;
 }
 
 std::vector<std::string> app::reasons_not_ready() {
@@ -288,6 +349,7 @@ std::vector<std::string> app::reasons_not_ready() {
   for (const auto* one : needed_)
     if (auto trouble = one->trouble(silence_max)) reasons.push_back(std::move(*trouble));
   if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
+  if (auto why = pooled(); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by_redis(); !why.empty()) reasons.push_back(std::move(why));
   return reasons;
@@ -316,10 +378,12 @@ http::response app::metrics_page() {
     bool answered = opened_;
     try {
       if (answered) from();
+      is_over(scrape_of(store));
     } catch (const std::exception& e) {
       answered = false;
-      env_.log->write(log_level::warning, "scrape_failed",
-                      {{"store", std::string(store)}, {"error", e.what()}});
+      if (is_news(scrape_of(store)))
+        env_.log->write(log_level::warning, "scrape_failed",
+                        {{"store", std::string(store)}, {"error", e.what()}});
     }
     gauges[series_of("settle_store_up", {{"store", store}})] = answered ? 1 : 0;
   };

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/growing_log.hpp"
+#include "compose/service_database.hpp"
 #include "daemon/address.hpp"
 #include "daemon/configuration.hpp"
 #include "daemon/data_folder.hpp"
@@ -36,6 +39,8 @@ class app {
   address listening_on() const;
   void open_stores();
   void open_service();
+  compose::database_options view_options() const;
+  void require_own_sessions() const;
   void open_keys();
   void check_redis();
   void open_broker();
@@ -52,6 +57,11 @@ class app {
   std::vector<std::string> reasons_not_ready();
   std::string unanswered_by(database& store, bool is_broker) const;
   std::string unanswered_by_redis() const;
+  std::string unanswered(const std::string& store, const std::exception& e) const;
+  std::string pooled() const;
+  // A trouble that lasts is written less and less often. True: now.
+  bool is_news(const std::string& trouble) const;
+  void is_over(const std::string& trouble) const;
 
   configuration config_;
   webhooks webhooks_;
@@ -69,6 +79,11 @@ class app {
   std::unique_ptr<database> broker_file_;  // the same file, for reading
   std::mutex preparing_;
   std::atomic<bool> prepared_ = false;  // the service's database has the tables that this build needs
+  mutable std::mutex troubles_mutex_;
+  mutable std::map<std::string, growing_log> troubles_;
+  mutable std::mutex pooler_mutex_;
+  mutable timestamp pooler_seen_{};   // when it was last looked for
+  mutable std::string pooler_found_;  // what is to be said about it; empty: nothing
   std::vector<std::unique_ptr<running_service>> services_;
   std::vector<const running_service*> needed_;  // those of them without which it is not ready
   std::unique_ptr<http::server> http_;          // after what its routes ask, so that it ends before it

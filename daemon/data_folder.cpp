@@ -58,8 +58,10 @@ std::string mount_type_of(const struct stat& file) {
   throw startup_error(fmt::format("the data folder {} {}{}", path, why, another));
 }
 
-void create(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return;
+// False: it is there already.
+bool create(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return true;
+  if (errno == EEXIST) return false;
   if (errno == ENOENT) refuse(path, "cannot be created: its parent folder is not there; create that");
   refuse(path, fmt::format("cannot be created: {}", std::strerror(errno)));
 }
@@ -87,8 +89,9 @@ std::string_view network_filesystem(long magic, std::string_view mount_type) {
   return driver == network_fuse.end() ? std::string_view() : *driver;
 }
 
-void prepare_data_folder(const std::string& path, log_sink& log) {
-  create(path);
+namespace {
+
+void check_folder(const std::string& path, log_sink& log) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0)
     refuse(path, fmt::format("cannot be examined: {}", std::strerror(errno)));
@@ -104,6 +107,21 @@ void prepare_data_folder(const std::string& path, log_sink& log) {
                {"advice", "other users may read events; chmod 700 closes it"}});
 }
 
+}  // namespace
+
+data_folder::data_folder(const std::string& path, log_sink& log) : path_(path), is_new_(create(path)) {
+  try {
+    check_folder(path, log);
+  } catch (...) {
+    if (is_new_) ::rmdir(path.c_str());
+    throw;
+  }
+}
+
+data_folder::~data_folder() {
+  if (is_new_) ::rmdir(path_.c_str());  // or not, if something is in it
+}
+
 void require_local_file(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path().string();
   const auto folder = parent.empty() ? std::string(".") : parent;
@@ -111,35 +129,61 @@ void require_local_file(const std::string& path) {
     throw startup_error(fmt::format("the folder {} of --database {}; name another file", folder, why));
 }
 
-folder_lock::folder_lock(const std::string& folder) {
-  const auto path = folder + "/settled.lock";
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd_ < 0) throw startup_error(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+namespace {
+
+// Whether a descriptor is the file that has this name now.
+bool is_at(int fd, const std::string& path) {
+  struct stat own{}, there{};
+  return ::fstat(fd, &own) == 0 && ::stat(path.c_str(), &there) == 0 && own.st_dev == there.st_dev &&
+         own.st_ino == there.st_ino;
+}
+
+bool lock_whole(int fd) {
   struct flock whole{};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (::fcntl(fd_, F_OFD_SETLK, &whole) != 0) {
-    const int why = errno;
-    std::array<char, 32> pid{};
-    const auto got = ::pread(fd_, pid.data(), pid.size() - 1, 0);
-    ::close(fd_);
-    if (why != EAGAIN && why != EACCES)
-      throw startup_error(fmt::format("cannot lock {}: {}", path, std::strerror(why)));
-    std::string owner(pid.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-    owner.erase(std::ranges::find_if_not(owner, [](char c) { return c >= '0' && c <= '9'; }), owner.end());
-    throw startup_error(fmt::format("another settled (pid {}) serves {}; stop it first, or {}",
-                                    owner.empty() ? "unknown" : owner, folder, another.substr(2)));
-  }
-  const auto pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, pid.data(), pid.size(), 0) < 0) {
-    const int why = errno;
-    ::close(fd_);
-    throw startup_error(fmt::format("cannot write {}: {}", path, std::strerror(why)));
+  return ::fcntl(fd, F_OFD_SETLK, &whole) == 0;
+}
+
+std::string owner_in(int fd) {
+  std::array<char, 32> pid{};
+  const auto got = ::pread(fd, pid.data(), pid.size() - 1, 0);
+  std::string owner(pid.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  owner.erase(std::ranges::find_if_not(owner, [](char c) { return c >= '0' && c <= '9'; }), owner.end());
+  return owner.empty() ? "unknown" : owner;
+}
+
+}  // namespace
+
+folder_lock::folder_lock(const std::string& folder) : path_(folder + "/settled.lock") {
+  try {
+    do take(folder);
+    while (!is_at(fd_, path_));  // a start that failed has removed it in this moment
+    const auto pid = fmt::format("{}\n", ::getpid());
+    if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, pid.data(), pid.size(), 0) < 0)
+      throw startup_error(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
+  } catch (...) {
+    if (fd_ >= 0) ::close(fd_);
+    throw;
   }
 }
 
-// The file stays: removing it would let two daemons lock two files of one name.
+void folder_lock::take(const std::string& folder) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  is_new_ = fd_ >= 0;
+  if (fd_ < 0) fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd_ < 0) throw startup_error(fmt::format("cannot open {}: {}", path_, std::strerror(errno)));
+  if (lock_whole(fd_)) return;
+  if (errno != EAGAIN && errno != EACCES)
+    throw startup_error(fmt::format("cannot lock {}: {}", path_, std::strerror(errno)));
+  throw startup_error(fmt::format("another settled (pid {}) serves {}; stop it first, or {}", owner_in(fd_),
+                                  folder, another.substr(2)));
+}
+
+// While it is locked: who has opened it meanwhile finds that it is not the file of this name any more.
 folder_lock::~folder_lock() {
+  if (is_new_) ::unlink(path_.c_str());
   [[maybe_unused]] const auto ignored = ::ftruncate(fd_, 0);
   ::close(fd_);
 }

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/nearest_name.hpp"
+#include "base/text.hpp"
 #include "daemon/option.hpp"
 #include "settle/error.hpp"
 
@@ -128,7 +129,7 @@ class source_loading {
     std::istringstream lines(content);
     for (std::string line; std::getline(lines, line);) {
       if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty()) made_.keys.push_back(std::move(line));
+      if (const auto key = without_outer_space(line); !key.empty()) made_.keys.emplace_back(key);
     }
     if (made_.keys.size() == before && !content.empty())
       refuse(line_of(option), full(option), "names something that holds no key");

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
 #include <sstream>
 
 #include "compose/service_database.hpp"
@@ -60,15 +63,44 @@ int serve(const loaded& settings) {
   line_log log(settings.values.log);
   for (const auto& warning : settings.warnings)
     log.write(log_level::warning, "configuration_doubtful", {{"why", warning}});
-  prepare_data_folder(settings.values.data, log);
+  data_folder folder(settings.values.data, log);
   if (!settings.values.database.empty() && !compose::is_postgres(settings.values.database))
     require_local_file(settings.values.database);
   app running(settings.values, log);
+  folder.keep();
   running.stop(wait_for_stop());
   return exit_clean;
 }
 
+void say(std::string_view text) noexcept {
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+constexpr std::string_view out_of_memory =
+    "settled: out of memory; it ends here. Nothing that was committed is lost, and what was under way is "
+    "done again "
+    "after the next start. Give it more memory, or lower http.body_bytes_max and http.connections_max\n";
+
+// The last word if an exception gets out of a thread or a noexcept function: one line, whatever it was.
+[[noreturn]] void end_with_a_line() noexcept {
+  if (std::current_exception() == nullptr) std::abort();
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    say(out_of_memory);
+    ::_exit(exit_out_of_memory);
+  } catch (const std::exception& e) {
+    say("settled: bug: an exception that nobody expected: ");
+    say(e.what());
+  } catch (...) {
+    say("settled: bug: an exception that nobody expected");
+  }
+  say("\n");
+  std::abort();
+}
+
 int run(int argc, char** argv) try {
+  std::set_terminate(end_with_a_line);
   const auto asked = parse_command_line(argc, argv, environ);
   if (asked.print) return print(*asked.print);
   const auto settings = load_configuration(asked.given);
@@ -76,6 +108,9 @@ int run(int argc, char** argv) try {
   return serve(settings);
 } catch (const error& e) {
   return complain(e.what(), e.retryable() ? exit_store_unavailable : exit_cannot_start);
+} catch (const std::bad_alloc&) {
+  say(out_of_memory);
+  return exit_out_of_memory;
 } catch (const std::exception& e) {
   return complain(e.what(), exit_cannot_start);
 }

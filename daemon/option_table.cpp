@@ -174,7 +174,9 @@ constexpr std::array table{
            &config::http_connections_max,
            {1, 10'000},
            "connections",
-           "Connections at once. Further ones are answered with 503, closed and counted."},
+           "Connections at once. A further one takes the place of the oldest without a complete request; if "
+           "there is none, it is "
+           "answered with 503, closed and counted."},
 };
 
 std::string spelled(std::string_view prefix, std::string_view name, char separator, bool upper) {

@@ -55,15 +55,22 @@ constexpr std::string_view configuration_tail = R"(
 | code | |
 |---|---|
 | 0 | stopped by SIGTERM or SIGINT; a batch that took longer than `drain_timeout` was cancelled and will be sent again |
-| 2 | bad configuration, a data folder or an address that cannot be used, a database of a newer version, or one without Settle's tables while `migrate = false`, a Redis in `keys.redis` that may forget, or a second daemon on the same folder: the same start will fail again |
+| 2 | bad configuration, a data folder or an address that cannot be used, a database of a newer version, or one without Settle's tables while `migrate = false`, a Redis in `keys.redis` that may forget, a pooler in transaction mode in front of the database, or a second daemon on the same folder: the same start will fail again |
 | 3 | a file is unavailable, busy or full: the same start may succeed later |
+| 4 | there was no memory left where it could not be answered with 503; the last line says so, and nothing that was committed is lost |
 
-A PostgreSQL that is away, or does not let us in, ends nothing: the daemon starts, says at `/readyz` and in its log what
+A PostgreSQL that is away, or does not let us in, ends nothing: the daemon starts, says at `/readyz` that and in its log what
 is wrong, tries again with pauses of at most 5 s, and goes on by itself when the server is back. A schema that is newer
 than this build, or that is missing while `migrate = false`, ends the start with 2 if the server can be asked then, and
 is a reason not to be ready if it is found later. So it is with the Redis of `keys.redis`: one that evicts keys, has no
 append-only file or never syncs it ends the start with 2 if it can be asked then; found later, keys are answered with 503
 `keys_store_unfit`, which says what to set, until it is mended.
+
+The relay's leases and wake-ups and all prepared statements are in sessions, so the database is named itself, or behind a
+pool with `pool_mode = session`. A pooler in transaction mode ends the start with 2; one that is put in between later is a
+reason not to be ready, and keys are answered with 503.
+
+A start that fails leaves nothing behind that was not there.
 
 A second SIGTERM or SIGINT ends the process at once. Nothing is lost by that: it is a crash, and crashes are covered.
 )";

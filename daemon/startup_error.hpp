@@ -10,6 +10,7 @@ enum exit_code : int {
   exit_clean = 0,
   exit_cannot_start = 2,       // bad configuration, a folder that cannot be used, a second daemon
   exit_store_unavailable = 3,  // the same start may succeed later
+  exit_out_of_memory = 4,      // at any time
 };
 
 class startup_error : public std::runtime_error {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "daemon/plain_reason.hpp"
+#include "settle/error.hpp"
+
 namespace settle::daemon {
 
 bool watched_service::run_once(std::stop_token cancel) {
@@ -9,11 +12,19 @@ bool watched_service::run_once(std::stop_token cancel) {
     const bool more = inner_.run_once(cancel);
     note_success();
     return more;
-  } catch (const std::exception& e) {
-    const std::scoped_lock lock(mutex_);
-    failure_ = e.what();
+  } catch (const error& e) {
+    note_failure(plain_reason(e));
+    throw;
+  } catch (...) {
+    note_failure("its log says why");
     throw;
   }
+}
+
+void watched_service::note_failure(std::string why) noexcept {
+  const std::scoped_lock lock(mutex_);
+  failure_ = std::move(why);
+  fails_ = true;
 }
 
 void watched_service::note_success() {
@@ -22,14 +33,14 @@ void watched_service::note_success() {
     const std::scoped_lock lock(mutex_);
     first = !last_success_;
     last_success_ = env().now();
-    failure_.clear();
+    fails_ = false;
   }
   if (first && first_round_) first_round_();
 }
 
 std::optional<std::string> watched_service::trouble(duration silence_max) const {
   const std::scoped_lock lock(mutex_);
-  if (!failure_.empty()) return fmt::format("the {} fails: {}", name(), failure_);
+  if (fails_) return fmt::format("the {} fails: {}", name(), failure_);
   if (!last_success_) return fmt::format("the {} has not finished its first round", name());
   const auto silence = env().now() - *last_success_;
   if (silence <= silence_max) return std::nullopt;

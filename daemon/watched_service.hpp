@@ -30,12 +30,14 @@ class watched_service final : public service {
 
  private:
   void note_success();
+  void note_failure(std::string why) noexcept;
 
   service& inner_;
   std::function<void()> first_round_;
   mutable std::mutex mutex_;
   std::optional<timestamp> last_success_;
-  std::string failure_;  // of the last round; empty if it ended well
+  bool fails_ = false;   // the last round did
+  std::string failure_;  // and why
 };
 
 }  // namespace settle::daemon

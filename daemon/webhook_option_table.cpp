@@ -31,7 +31,8 @@ constexpr std::array table{
                    "Name of the environment variable that holds the keys, one per line. Keys stand in no "
                    "configuration; this or keys_file, or both while keys are changed, is required."},
     webhook_option{"keys_file", kind::text, &source::keys_file, bytes_of_path, "",
-                   "File that holds the keys, one per line; read at the start. For stripe and hmac the "
+                   "File that holds the keys, one per line, without the blanks around them; read at the "
+                   "start. For stripe and hmac the "
                    "secret as it is, for standard whsec_… or whpk_…. At most 16 keys altogether; any of them "
                    "may fit."},
     webhook_option{"topic", kind::text, &source::topic, bytes_of_topic, "",

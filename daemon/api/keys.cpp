@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/encoding.hpp"
+#include "base/error_detail.hpp"
 #include "base/text.hpp"
 #include "daemon/api/fields.hpp"
 #include "http/characters.hpp"
@@ -171,15 +172,29 @@ http::response told(const http::request& asked, const operation& what, claim_end
       asked.path);
 }
 
+// Whoever completes a claim a second time, with another answer, must know that others have been given the
+// first.
+http::response recorded_otherwise(const http::request& asked, const answer& recorded) {
+  auto made = http::problem(
+      409, "claim_completed_otherwise",
+      "this claim has been completed with another answer, which stays; it is in `answer`", asked.path);
+  auto body = json::parse(made.body).as_object();
+  body["answer"] = shown(recorded);
+  made.body = json::serialize(body) + "\n";
+  return made;
+}
+
 http::response told(const http::request& asked, const operation& what, const claim_answer& of) {
-  if (const auto* result = std::get_if<claim_result>(&of)) return told(asked, *result);
+  const auto* result = std::get_if<claim_result>(&of);
+  if (result != nullptr && what.read == read_completion) return recorded_otherwise(asked, result->what);
+  if (result != nullptr) return told(asked, *result);
   return told(asked, what, std::get<claim_ended>(of));
 }
 
 // What the sender can mend.
 http::response refusal_of(const http::request& asked, const error& why) {
   const int status = why.code() == errc::payload_too_large ? 413 : 400;
-  return http::problem(status, to_string(why.code()), why.what(), asked.path);
+  return http::problem(status, to_string(why.code()), detail_of(why), asked.path);
 }
 
 // Requests of one batch: those that make sense become calls, the others are answered.
@@ -258,7 +273,7 @@ class asked_together {
   // The calls are in order, so what does not fit is how the store is set up: it may forget, say.
   void refuse_all(claims& store, const error& why) {
     store.env().log->write(log_level::error, "keys_refused", {{"error", why.what()}});
-    const auto detail = fmt::format("keys are not served until this is mended: {}", why.what());
+    const auto detail = fmt::format("keys are not served until this is mended: {}", detail_of(why));
     for (const auto& [n, what] : origins_)
       answers_[n] = come_again(http::problem(503, "keys_store_unfit", detail, asked_[n]->path));
   }

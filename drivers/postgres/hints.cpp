@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/if_possible.hpp"
 #include "postgres/exchange.hpp"
 #include "postgres/session.hpp"
 #include "settle/error.hpp"
@@ -70,7 +71,7 @@ bool hint_sender::send() {
     return true;
   } catch (const std::exception& e) {
     close_now(conn_);
-    env_.log->write(log_level::debug, "postgres_hint_failed", {{"error", e.what()}});
+    if_possible([&] { env_.log->write(log_level::debug, "postgres_hint_failed", {{"error", e.what()}}); });
     return false;
   }
 }

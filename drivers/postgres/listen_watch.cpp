@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/if_possible.hpp"
 #include "postgres/exchange.hpp"
 #include "settle/error.hpp"
 
@@ -48,7 +49,8 @@ bool listen_watch::try_listen(duration at_most, const std::stop_token& stop) {
   } catch (const std::exception& e) {
     close_now(conn_);
     next_try_ = steady::now() + between_tries;
-    with_.env.log->write(log_level::debug, "postgres_listen_failed", {{"error", e.what()}});
+    if_possible(
+        [&] { with_.env.log->write(log_level::debug, "postgres_listen_failed", {{"error", e.what()}}); });
     return false;
   }
 }

@@ -9,4 +9,10 @@ namespace settle::inline v0::postgres {
 // Errors as those of a first transaction.
 bool behind_pooler(const std::string& conninfo, const options& opts = {});
 
+// Does it hand its sessions around, from one transaction to the next (pool_mode = transaction or statement)?
+// Then nothing that is left in a session is there for the next statement. Connects once, and behind a pooler
+// twice: where each connection has a session of its own, it stays the same one, and nobody else's. Errors as
+// above.
+bool sessions_are_shared(const std::string& conninfo, const options& opts = {});
+
 }  // namespace settle::inline v0::postgres

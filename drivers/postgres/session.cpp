@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/if_possible.hpp"
 #include "postgres/sqlstate.hpp"
 #include "settle/error.hpp"
 
@@ -35,12 +36,15 @@ handle start(const settings& to) {
   throw read_connect_failure(PQerrorMessage(conn)).as_error("connecting", to.name);
 }
 
+// Called by libpq, through which nothing may be thrown.
 void note(void* log, const PGresult* notice) {
   const auto* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
   const auto* state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
-  static_cast<log_sink*>(log)->write(
-      log_level::debug, "postgres_notice",
-      {{"text", text != nullptr ? text : ""}, {"sqlstate", state != nullptr ? state : ""}});
+  if_possible([&] {
+    static_cast<log_sink*>(log)->write(
+        log_level::debug, "postgres_notice",
+        {{"text", text != nullptr ? text : ""}, {"sqlstate", state != nullptr ? state : ""}});
+  });
 }
 
 // Requests that hang on a dead line are left to themselves, but never more of them than this.

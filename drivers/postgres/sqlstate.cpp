@@ -22,12 +22,15 @@ constexpr entry table[] = {
     {"23", errc::constraint_violated},   //
     {"25006", errc::store_unavailable},  // read-only: a standby, or an administrator's decision
     {"25P02", errc::transaction_lost},   // an earlier statement has failed
-    {"28", errc::store_unavailable},     // the server does not let us in
-    {"3D", errc::store_unavailable},     // there is no such database
-    {"40001", errc::store_busy},         // serialization failure
+    {"26000",
+     errc::store_unavailable},        // a prepared statement is gone: the session is not the one that it was
+    {"28", errc::store_unavailable},  // the server does not let us in
+    {"3D", errc::store_unavailable},  // there is no such database
+    {"40001", errc::store_busy},      // serialization failure
     {"40002", errc::constraint_violated},
     {"40003", errc::store_unavailable},  // completion unknown
     {"40P01", errc::store_busy},         // deadlock
+    {"42P05", errc::store_unavailable},  // a prepared statement is there already: likewise
     {"44", errc::constraint_violated},   // a view's check option
     {"53", errc::store_unavailable},     // memory, configured limits
     {"53100", errc::store_full},         // disk
@@ -64,7 +67,9 @@ std::string_view advice_for(std::string_view sqlstate) {
     return "; this is a standby, or the server is set to default_transaction_read_only: connect to the "
            "primary (target_session_attrs=read-write)";
   if (sqlstate == "26000" || sqlstate == "42P05")
-    return "; behind a pooler in transaction mode open with prepared_statements = false";
+    return "; a pooler in transaction mode hands sessions around: connect to the server itself or in session "
+           "mode, or "
+           "open with prepared_statements = false";
   if (sqlstate == "53300") return "; raise the server's max_connections or lower connections_max";
   if (sqlstate == "42501") return "; grant it to the role that this program connects as";
   return "";

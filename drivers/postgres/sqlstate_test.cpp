@@ -14,7 +14,7 @@ using test::code_of;
 
 TEST(sqlstate, what_may_succeed_later_is_retryable) {
   for (const auto* state : {"08006", "40001", "40P01", "53100", "53200", "53300", "55P03", "57014", "57P01",
-                            "57P02", "57P03", "58030", "25006", "28P01", "3D000"})
+                            "57P02", "57P03", "58030", "25006", "26000", "42P05", "28P01", "3D000"})
     EXPECT_TRUE(info(code_of_sqlstate(state)).retryable) << state;
 }
 

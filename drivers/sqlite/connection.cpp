@@ -6,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/if_possible.hpp"
 #include "settle/error.hpp"
 #include "sqlite/packed_tables.hpp"
 
@@ -135,7 +136,7 @@ void sqlite_connection::checkpoint_if_due() noexcept {
   try {
     checkpoints_.run(db_.get(), pages_in_log_);
   } catch (const std::exception& e) {
-    env_.log->write(log_level::warning, "checkpoint_failed", {{"error", e.what()}});
+    if_possible([&] { env_.log->write(log_level::warning, "checkpoint_failed", {{"error", e.what()}}); });
   }
   controlling_ = false;
 }

@@ -9,15 +9,15 @@ sqlite_database::sqlite_database(const std::string& path, const options& opts)
     : database(opts.env),
       where_{path, opts.vfs},
       options_(opts),
+      first_(open_handle(where_, static_cast<int>(opts.busy_timeout / std::chrono::milliseconds(1)))),
       queue_(opts.vfs.empty() ? path + "-queue" : std::string()),
       checkpointer_(where_, opts.checkpoint_pages),
       pool_({path, opts.connections_max, opts.busy_timeout}, [this](const std::stop_token&) {
         return std::make_unique<sqlite_connection>(where_, queue_, checkpointer_, options_.busy_timeout,
                                                    env());
       }) {
-  // Fails here, where the caller expects it, and creates the file. Readers of a file that is ready do
-  // not queue behind its writers.
-  const auto first = open_handle(where_, static_cast<int>(opts.busy_timeout / std::chrono::milliseconds(1)));
+  // Readers of a file that is ready do not queue behind its writers.
+  const auto first = std::move(first_);
   if (in_wal_mode(first.get())) return;
   const auto turn = queue_.acquire(opts.busy_timeout, {});
   switch_to_wal(first.get());

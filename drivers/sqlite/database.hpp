@@ -26,6 +26,9 @@ class sqlite_database final : public database {
  private:
   location where_;
   options options_;
+  // Fails where the caller expects it, and creates the file; before anything is put beside one that is no
+  // database.
+  handle first_;
   write_queue queue_;
   checkpointer checkpointer_;
   sql::pool pool_;  // last, because its connections use all of the above

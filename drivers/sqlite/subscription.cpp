@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/if_possible.hpp"
 #include "queries/broker.hpp"
 #include "settle/error.hpp"
 
@@ -164,8 +165,10 @@ void embedded_subscription::leave() noexcept {
       topic.partitions.clear();
     }
   } catch (const std::exception& e) {
-    home_.file().env().log->write(log_level::warning, "leave_failed",
-                                  {{"group", group_}, {"error", e.what()}});
+    if_possible([&] {
+      home_.file().env().log->write(log_level::warning, "leave_failed",
+                                    {{"group", group_}, {"error", e.what()}});
+    });
   }
 }
 

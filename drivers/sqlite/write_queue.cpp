@@ -125,15 +125,21 @@ void help(const std::shared_ptr<write_queue::state>& s) {
 
 // Whoever needs it has the turn, and must not keep it without a thread that waits for the file.
 void start_helper(const std::shared_ptr<write_queue::state>& s) {
+  const auto give_turn_back = [&] {
+    s->taken = false;
+    s->changed.notify_all();
+  };
   try {
     std::thread([kept = s] { help(kept); }).detach();
   } catch (const std::system_error& e) {
-    s->taken = false;
-    s->changed.notify_all();
+    give_turn_back();
     throw error(errc::store_unavailable,
                 fmt::format("cannot start the thread that waits for {}: {}; the limits are RLIMIT_NPROC and "
                             "the tasks of the control group",
                             s->path, e.code().message()));
+  } catch (...) {  // no memory for it
+    give_turn_back();
+    throw;
   }
   s->helper_started = true;
 }

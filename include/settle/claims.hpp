@@ -93,7 +93,8 @@ struct claim_result {
 
 enum class claim_ended {
   done,
-  lost,  // the token holds nothing any more: taken over, or over; nothing was changed
+  lost,     // the token holds nothing any more: taken over, or over; nothing was changed
+  differs,  // of a completion: the token has been completed with another answer, and that one stays
 };
 
 // One call as data, for those who have several at once.
@@ -113,6 +114,8 @@ struct claim_release {
   uuid run;
 };
 using claim_call = std::variant<claim_request, claim_completion, claim_renewal, claim_release>;
+// A completion that `differs` is answered with a claim_result: `completed`, and the answer that is recorded.
+//
 // A call that has changed nothing at first, and then could not be looked into, while others with it were
 // done.
 struct claim_failed {
@@ -134,8 +137,9 @@ class claims {
   virtual ~claims() = default;
 
   claim_result claim(const claim_request& what);
-  // Records the answer of the work; a repeated call finds it done. Also after the lease, as long as nobody
-  // has taken the claim over. Throws payload_too_large beyond answer_bytes_max.
+  // Records the answer of the work; a repeated call finds it done, one with another answer is told so. Also
+  // after the lease, as long as nobody has taken the claim over. Throws payload_too_large beyond
+  // answer_bytes_max.
   claim_ended complete(const request_identity& who, const claim_token& token, answer what,
                        duration keep = std::chrono::hours(24));
   claim_ended renew(const request_identity& who, const claim_token& token, duration lease);

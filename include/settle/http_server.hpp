@@ -58,8 +58,10 @@ struct server_options {
   // key.
   duration handler_time_max = std::chrono::seconds(30);
 
-  // Open connections. Beyond it: 503 with Retry-After and closed. Each costs a file descriptor and some 2 KiB
-  // while idle.
+  // Open connections. Beyond it a new one takes the place of the oldest that has not sent a whole head yet,
+  // so slow clients keep nobody out, or of one that has been silent between two requests for a second. If all
+  // others are at work: 503 with Retry-After and closed. Each costs a file descriptor and some 2 KiB while
+  // idle.
   std::size_t connections_max = 1024;
   // How long a new connection may be silent, and how long one is kept between two requests.
   duration first_byte_time_max = std::chrono::seconds(10);

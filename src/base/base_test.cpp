@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "base/error_detail.hpp"
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/retry.hpp"
@@ -136,6 +137,29 @@ TEST(errors, what_says_code_detail_and_advice) {
   EXPECT_EQ(e.code(), errc::store_full);
   EXPECT_TRUE(e.retryable());
   EXPECT_FALSE(e.outcome_unknown());
+}
+
+TEST(errors, one_that_is_passed_on_says_its_code_and_its_advice_once) {
+  const error first(errc::store_full, "orders.db");
+  EXPECT_STREQ(error(first.code(), first.what()).what(), first.what());
+  EXPECT_STREQ(error(first.code(), std::string("COMMIT: ") + first.what()).what(),
+               "store_full: COMMIT: orders.db (free disk space; nothing was lost)");
+  const auto unsure = error::with_unknown_outcome(first.code(), first.what());
+  EXPECT_STREQ(error::with_unknown_outcome(unsure.code(), unsure.what()).what(), unsure.what());
+  EXPECT_STREQ(
+      unsure.what(),
+      "store_full: orders.db; the commit may have happened, so repeat it under the same key (free disk "
+      "space; nothing was lost)");
+  EXPECT_STREQ(
+      error(errc::store_busy, first.what()).what(),
+      (std::string("store_busy: ") + first.what() + " (" + std::string(info(errc::store_busy).advice) + ")")
+          .c_str())
+      << "another code is another matter";
+}
+
+TEST(errors, have_a_detail_between_code_and_advice) {
+  EXPECT_EQ(detail_of(error(errc::store_full, "orders.db")), "orders.db");
+  EXPECT_EQ(detail_of(error(errc::cancelled, "")), "");
 }
 
 TEST(errors, an_unknown_outcome_is_a_property_of_the_error_and_said_in_its_text) {

@@ -3,6 +3,7 @@
 // does the work for all, so a lone caller pays no hand-over between threads.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -42,7 +43,7 @@ class batcher {
       if (flushing_)
         changed_.wait(lock);
       else
-        run_once(lock);
+        run_once(lock, mine);
     }
     if (mine.failure) std::rethrow_exception(mine.failure);
     return std::move(*mine.result);
@@ -61,9 +62,16 @@ class batcher {
     bool done;
   };
 
-  // Takes what waits now, flushes it without the lock, and wakes its callers.
-  void run_once(std::unique_lock<std::mutex>& lock) {
+  // Takes what waits now, flushes it without the lock, and wakes its callers. Who has no memory for that
+  // leaves the queue with the error; the others wait on.
+  void run_once(std::unique_lock<std::mutex>& lock, waiting& mine) {
     std::vector<waiting*> batch;
+    try {
+      batch.reserve(std::min(queue_.size(), limits_.batch_max));
+    } catch (...) {
+      std::erase(queue_, &mine);
+      throw;
+    }
     while (!queue_.empty() && batch.size() < limits_.batch_max) {
       batch.push_back(queue_.front());
       queue_.pop_front();
@@ -80,17 +88,17 @@ class batcher {
   // A failure that is not the store's splits the batch, so that one bad item fails alone. Every caller gets
   // an error of its own: one object for all would be freed by whichever thread looks at it last.
   void flush(std::span<waiting* const> batch) noexcept {
-    std::vector<Item> items;
-    items.reserve(batch.size());
-    for (const auto* one : batch) items.push_back(one->item);
     try {
+      std::vector<Item> items;
+      items.reserve(batch.size());
+      for (const auto* one : batch) items.push_back(one->item);
       auto results = flush_(items);
       SETTLE_CHECK(results.size() == batch.size(), "a flush returns one result per item");
       for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->result = std::move(results[i]);
       return;
     } catch (const error& e) {
       if (e.retryable() || batch.size() == 1) {
-        for (auto* one : batch) one->failure = std::make_exception_ptr(detached(e));
+        for (auto* one : batch) one->failure = failure_of(e);
         return;
       }
     } catch (...) {
@@ -100,6 +108,14 @@ class batcher {
     const auto middle = batch.size() / 2;
     flush(batch.first(middle));
     flush(batch.subspan(middle));
+  }
+
+  static std::exception_ptr failure_of(const error& e) noexcept {
+    try {
+      return std::make_exception_ptr(detached(e));
+    } catch (...) {  // no memory for a text of its own
+      return std::current_exception();
+    }
   }
 
   // A plain copy would share its text with the other copies.

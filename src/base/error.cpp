@@ -57,9 +57,19 @@ constexpr std::array table{
                "nothing to do: the caller asked to stop, and nothing was written"},
 };
 
-std::string compose(errc code, const std::string& detail) {
+void erase_all(std::string& from, const std::string& what, std::size_t kept) {
+  for (auto at = from.find(what); at != std::string::npos; at = from.find(what, at))
+    from.erase(at + kept, what.size() - kept);
+}
+
+// The text of another error of this code may be in it, where one was passed on or put into a longer sentence.
+std::string compose(errc code, std::string detail) {
   const auto& about = info(code);
-  return std::string(about.name) + ": " + detail + " (" + std::string(about.advice) + ")";
+  const auto name = std::string(about.name) + ": ", advice = " (" + std::string(about.advice) + ")";
+  if (detail.starts_with(name)) detail.erase(0, name.size());
+  erase_all(detail, ": " + name, 2);
+  erase_all(detail, advice, 0);
+  return name + detail + advice;
 }
 
 }  // namespace
@@ -77,7 +87,8 @@ std::string_view to_string(errc code) { return info(code).name; }
 error::error(errc code, const std::string& detail) : std::runtime_error(compose(code, detail)), code_(code) {}
 
 error error::with_unknown_outcome(errc code, const std::string& detail) {
-  error made(code, detail + "; the commit may have happened, so repeat it under the same key");
+  constexpr std::string_view doubt = "; the commit may have happened, so repeat it under the same key";
+  error made(code, detail.find(doubt) == std::string::npos ? detail + std::string(doubt) : detail);
   made.outcome_unknown_ = true;
   return made;
 }

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/time_text.hpp"
 
 namespace settle::inline v0 {
@@ -31,9 +34,22 @@ std::string log_line(timestamp at, log_level level, std::string_view event,
   return line += '\n';
 }
 
-void write_log_line(log_level level, std::string_view event, std::initializer_list<log_field> fields) {
-  const auto line = log_line(system_time().now(), level, event, fields);
-  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+// Without memory for the line, its event alone has to do.
+void write_log_line(log_level level, std::string_view event,
+                    std::initializer_list<log_field> fields) noexcept {
+  constexpr std::string_view short_of_memory = "settle: out of memory for a line of the log: ";
+  try {
+    const auto line = log_line(system_time().now(), level, event, fields);
+    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+  } catch (...) {
+    std::array<char, 128> line;
+    const auto room = line.size() - short_of_memory.size() - 1;
+    auto* end = std::ranges::copy(short_of_memory, line.begin()).out;
+    end = std::ranges::copy(event.substr(0, room), end).out;
+    *end++ = '\n';
+    [[maybe_unused]] const auto ignored =
+        ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(end - line.data()));
+  }
 }
 
 }  // namespace settle::inline v0

@@ -13,6 +13,7 @@ std::string log_line(timestamp at, log_level level, std::string_view event,
                      std::initializer_list<log_field> fields);
 
 // To standard error, in one call, so that lines of several threads and processes do not mix.
-void write_log_line(log_level level, std::string_view event, std::initializer_list<log_field> fields);
+void write_log_line(log_level level, std::string_view event,
+                    std::initializer_list<log_field> fields) noexcept;
 
 }  // namespace settle::inline v0

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/growing_log.hpp"
 #include "base/retry.hpp"
 #include "settle/environment.hpp"
 
@@ -19,15 +20,17 @@ class outage {
   timestamp until() const { return until_; }
   std::int64_t failures() const { return failures_; }
 
-  // One more attempt has failed for it.
-  void goes_on(timestamp now) {
+  // One more attempt has failed for it. True: write a line about it; not each of them deserves one.
+  bool goes_on(timestamp now) {
     if (!lasts()) since_ = now;
     ++failures_;
     until_ = now + quadratic_wait(failures_, wait_, wait_max_);
+    return log_.fails(now);
   }
   // How long it has lasted.
   duration ends(timestamp now) {
     failures_ = 0;
+    log_.works(now);
     return now - since_;
   }
 
@@ -37,6 +40,7 @@ class outage {
   std::int64_t failures_ = 0;
   timestamp since_{};
   timestamp until_{};
+  growing_log log_;
 };
 
 }  // namespace settle::inline v0

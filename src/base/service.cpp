@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/growing_log.hpp"
+#include "base/if_possible.hpp"
 #include "base/pause.hpp"
 #include "base/retry.hpp"
 #include "settle/error.hpp"
@@ -13,34 +15,63 @@ namespace {
 constexpr duration failure_wait = std::chrono::milliseconds(10);
 constexpr duration failure_wait_max = std::chrono::seconds(5);
 
-// A failed run_once() is logged, counted and repeated later; the loop itself never ends for it.
-void note_failure(service& what, const std::string& why, std::int64_t failures) {
-  what.env().counters->add("settle_service_failures_total", {{"service", what.name()}});
-  what.env().log->write(
-      log_level::warning, "service_failed",
-      {{"service", std::string(what.name())}, {"failures", std::to_string(failures)}, {"error", why}});
-}
+// A failed run_once() is counted and repeated later; the loop itself never ends for it, also if there is no
+// memory to say so. An outage is written once, and then less and less often.
+class failures {
+ public:
+  explicit failures(const service& of) : of_(of) {}
+
+  void add(const char* why) noexcept {
+    const bool tell = log_.fails(of_.env().now());
+    if_possible([&] { of_.env().counters->add("settle_service_failures_total", {{"service", of_.name()}}); });
+    if (!tell) return;
+    if_possible([&] {
+      of_.env().log->write(log_level::warning, "service_failed",
+                           {{"service", std::string(of_.name())},
+                            {"failures", std::to_string(log_.failures())},
+                            {"error", why}});
+    });
+  }
+
+  void end() noexcept {
+    const auto failed = log_.failures();
+    const auto lasted = log_.works(of_.env().now());
+    if (!lasted) return;
+    if_possible([&] {
+      of_.env().log->write(log_level::info, "service_resumed",
+                           {{"service", std::string(of_.name())},
+                            {"failures", std::to_string(failed)},
+                            {"after_ms", std::to_string(*lasted / std::chrono::milliseconds(1))}});
+    });
+  }
+
+  std::int64_t in_a_row() const { return log_.failures(); }
+
+ private:
+  const service& of_;
+  growing_log log_;
+};
 
 }  // namespace
 
 void run(service& what, std::stop_token stop, std::stop_token cancel) {
-  std::int64_t failures = 0;
+  failures seen(what);
   while (!stop.stop_requested()) {
-    std::string why;
     try {
       const bool more = what.run_once(cancel);
-      failures = 0;
+      seen.end();
       if (!more) what.arrivals().wait(what.idle_wait(), stop);
       continue;
     } catch (const error& e) {
       if (e.code() == errc::cancelled && cancel.stop_requested()) break;
-      why = e.what();
+      seen.add(e.what());
     } catch (const std::exception& e) {
-      why = e.what();
+      seen.add(e.what());
+    } catch (...) {
+      seen.add("something that is no std::exception");
     }
-    note_failure(what, why, ++failures);
     // Not to be woken by arrivals: after a failure the pause is the point.
-    pause(quadratic_wait(failures, failure_wait, failure_wait_max), stop);
+    pause(quadratic_wait(seen.in_a_row(), failure_wait, failure_wait_max), stop);
   }
   cancel.stop_requested() ? what.abandon() : what.leave();
 }

@@ -1,5 +1,6 @@
 #include "compose/service_database.hpp"
 
+#include "postgres/pooler.hpp"
 #include "postgres/settings.hpp"
 #include "redis/address.hpp"
 #include "settle/error.hpp"
@@ -25,16 +26,28 @@ void check_database(const std::string& where) {
                 "a database is a file, 'postgresql://…' or 'host=… dbname=… user=…'; this is none of them");
 }
 
+namespace {
+
+postgres::options postgres_options_of(const database_options& from) {
+  return {.env = from.env,
+          .connect_timeout = from.connect_timeout,
+          .busy_timeout = from.busy_timeout,
+          .statement_timeout = from.statement_timeout,
+          .connections_max = from.connections_max};
+}
+
+}  // namespace
+
 std::unique_ptr<database> open_database(const std::string& where, const database_options& with) {
   check_database(where);
   if (!is_postgres(where))
     return sqlite::open(
         where, {.env = with.env, .busy_timeout = with.busy_timeout, .connections_max = with.connections_max});
-  return postgres::open(where, {.env = with.env,
-                                .connect_timeout = with.connect_timeout,
-                                .busy_timeout = with.busy_timeout,
-                                .statement_timeout = with.statement_timeout,
-                                .connections_max = with.connections_max});
+  return postgres::open(where, postgres_options_of(with));
+}
+
+bool sessions_are_shared(const std::string& where, const database_options& with) {
+  return is_postgres(where) && postgres::sessions_are_shared(where, postgres_options_of(with));
 }
 
 std::string without_secrets(const std::string& where) {

@@ -30,6 +30,10 @@ struct database_options {
 // invalid_argument, without quoting the text, if it is neither: there may be a password in it.
 std::unique_ptr<database> open_database(const std::string& where, const database_options& with = {});
 
+// Whether a pooler hands the sessions of a server around, so that nothing can be left in one. Of a file: no.
+// Connects; throws as a first transaction does.
+bool sessions_are_shared(const std::string& where, const database_options& with = {});
+
 // Throws as open_database() does, and opens nothing.
 void check_database(const std::string& where);
 

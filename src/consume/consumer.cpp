@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/if_possible.hpp"
 #include "base/text.hpp"
 #include "consume/engine.hpp"
 #include "settle/consume.hpp"
@@ -215,8 +216,10 @@ void consumer::engine::note_settled() noexcept {
     retention_.note_settled(tx);
     tx.commit("consumer.note_settled");
   } catch (const std::exception& e) {
-    env().log->write(log_level::warning, "end_of_work_not_noted",
-                     {{"consumer", options_.name}, {"error", e.what()}});
+    if_possible([&] {
+      env().log->write(log_level::warning, "end_of_work_not_noted",
+                       {{"consumer", options_.name}, {"error", e.what()}});
+    });
   }
 }
 
@@ -257,8 +260,10 @@ void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
     if (!unended_.empty()) tx.execute(consume::parking::end_of(unended_));
     tx.commit("consumer.end_work");
   } catch (const std::exception& e) {
-    env().log->write(log_level::warning, "end_of_work_not_noted",
-                     {{"consumer", options_.name}, {"error", e.what()}});
+    if_possible([&] {
+      env().log->write(log_level::warning, "end_of_work_not_noted",
+                       {{"consumer", options_.name}, {"error", e.what()}});
+    });
   }
   fences_.clear();
   unended_.clear();
@@ -280,8 +285,10 @@ void consumer::engine::leave() noexcept {
   try {
     if (subscription_) acknowledge();
   } catch (const std::exception& e) {
-    env().log->write(log_level::warning, "acknowledge_failed",
-                     {{"consumer", options_.name}, {"error", e.what()}});
+    if_possible([&] {
+      env().log->write(log_level::warning, "acknowledge_failed",
+                       {{"consumer", options_.name}, {"error", e.what()}});
+    });
   }
   if (subscription_ && !away_since_) note_settled();
   if (subscription_) subscription_->leave();

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/if_possible.hpp"
 #include "base/json.hpp"
 #include "queries/consume.hpp"
 #include "settle/error.hpp"
@@ -74,8 +75,10 @@ void fence_keeper::release(database& db, std::span<const std::uint32_t> partitio
       if (is_meant(one)) tx.post(queries::consume::end_work, {consumer_, one.first, one.second.epoch});
     tx.commit("consumer.end_work");
   } catch (const std::exception& e) {
-    db.env().log->write(log_level::warning, "end_of_work_not_noted",
-                        {{"consumer", consumer_}, {"error", e.what()}});
+    if_possible([&] {
+      db.env().log->write(log_level::warning, "end_of_work_not_noted",
+                          {{"consumer", consumer_}, {"error", e.what()}});
+    });
   }
   std::erase_if(raised_, is_meant);
 }

@@ -1,5 +1,7 @@
 #include "consume/handler_watch.hpp"
 
+#include "base/if_possible.hpp"
+
 namespace settle::consume {
 
 handler_watch::~handler_watch() = default;
@@ -37,7 +39,7 @@ void handler_watch::work(const std::stop_token& over) {
     auto stop = current_;
     lock.unlock();  // whoever waits is interrupted by this call
     stop.request_stop();
-    late_call_();
+    if_possible(late_call_);
     lock.lock();
   }
 }

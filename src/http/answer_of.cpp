@@ -1,40 +1,72 @@
-#include <optional>
+#include <new>
 #include <stdexcept>
 
+#include "base/if_possible.hpp"
 #include "http/routes.hpp"
 #include "settle/error.hpp"
 
 namespace settle::inline v0::http {
 namespace {
 
+constexpr std::string_view no_memory = "memory_full";
+
 void log_failure(const environment& env, std::string_view pattern, std::string_view why) {
-  env.log->write(log_level::error, "http_handler_failed",
-                 {{"route", std::string(pattern)}, {"error", std::string(why)}});
+  if_possible([&] {
+    env.log->write(log_level::error, "http_handler_failed",
+                   {{"route", std::string(pattern)}, {"error", std::string(why)}});
+  });
 }
 
-// Logs the exception that is being handled. Says what it was if the same request may succeed later.
-std::optional<errc> passing_failure(const environment& env, std::string_view pattern) try {
+// Logs the exception that is being handled; one that passes, like an outage of a store, not each time. Says
+// what it was if the same request may succeed later; empty: no.
+std::string_view passing_failure(const environment& env, const path_routes& on) noexcept try {
   throw;
 } catch (const error& e) {
-  log_failure(env, pattern, e.what());
-  return e.retryable() ? std::optional(e.code()) : std::nullopt;
+  if (!e.retryable() || on.outages.fails(env.now())) log_failure(env, on.pattern, e.what());
+  return e.retryable() ? to_string(e.code()) : std::string_view();
+} catch (const std::bad_alloc&) {
+  if (on.outages.fails(env.now())) log_failure(env, on.pattern, "out of memory");
+  return no_memory;
 } catch (const std::exception& e) {
-  log_failure(env, pattern, e.what());
-  return std::nullopt;
+  log_failure(env, on.pattern, e.what());
+  return {};
 } catch (...) {
-  log_failure(env, pattern, "something that is no std::exception");
-  return std::nullopt;
+  log_failure(env, on.pattern, "something that is no std::exception");
+  return {};
 }
 
-response failed(std::optional<errc> passing, const request& asked) {
-  if (!passing) return problem(500, "internal_error", "the service failed; its log says why", asked.path);
-  auto answer = problem(503, to_string(*passing),
-                        "the service cannot do this now; try again with the same key", asked.path);
+response failed(std::string_view passing, const request& asked) {
+  if (passing.empty())
+    return problem(500, "internal_error", "the service failed; its log says why", asked.path);
+  auto answer =
+      problem(503, passing, "the service cannot do this now; try again with the same key", asked.path);
   answer.headers.set("Retry-After", "1");
   return answer;
 }
 
+// Needs memory as well; without any, the status alone has to do.
+response failed_if_possible(std::string_view passing, const request& asked) noexcept {
+  try {
+    return failed(passing, asked);
+  } catch (...) {
+    return bare_refusal();
+  }
+}
+
 }  // namespace
+
+bool outage_lines::fails(timestamp now) noexcept {
+  const std::scoped_lock lock(mutex_);
+  lasts_ = true;
+  return log_.fails(now);
+}
+
+void outage_lines::works(timestamp now) noexcept {
+  if (!lasts_) return;
+  const std::scoped_lock lock(mutex_);
+  lasts_ = false;
+  log_.works(now);
+}
 
 response not_found(const request& asked) {
   return problem(404, "not_found", "there is nothing at this path", asked.path);
@@ -47,22 +79,31 @@ response not_allowed(const request& asked, const path_routes& path) {
 }
 
 response answer_of(const handler& what, const request& asked, const environment& env,
-                   std::string_view pattern) try {
-  return what(asked);
-} catch (...) {
-  return failed(passing_failure(env, pattern), asked);
+                   const path_routes& on) noexcept {
+  try {
+    auto answer = what(asked);
+    on.outages.works(env.now());
+    return answer;
+  } catch (...) {
+    return failed_if_possible(passing_failure(env, on), asked);
+  }
 }
 
 std::vector<response> answers_of(const batch_handler& what, std::span<const request* const> asked,
-                                 const environment& env, std::string_view pattern) try {
-  auto answers = what(asked);
-  if (answers.size() != asked.size())
-    throw std::logic_error("a batch handler gives an answer for each request");
-  return answers;
-} catch (...) {
-  const auto passing = passing_failure(env, pattern);
+                                 const environment& env, const path_routes& on) noexcept {
+  std::string_view passing;
+  try {
+    auto answers = what(asked);
+    if (answers.size() != asked.size())
+      throw std::logic_error("a batch handler gives an answer for each request");
+    on.outages.works(env.now());
+    return answers;
+  } catch (...) {
+    passing = passing_failure(env, on);
+  }
   std::vector<response> answers;
-  for (const auto* one : asked) answers.push_back(failed(passing, *one));
+  if_possible([&] { answers.resize(asked.size(), bare_refusal()); });
+  for (std::size_t n = 0; n < answers.size(); ++n) answers[n] = failed_if_possible(passing, *asked[n]);
   return answers;
 }
 

@@ -38,8 +38,7 @@ refusal read_encoding(std::string_view text, framing& into) {
 refusal read_one(const field& one, seen& so_far, framing& into) {
   if (same_name(one.name, "Host")) {
     ++so_far.hosts;
-    if (one.value.find_first_of(" \t,/@") != std::string_view::npos)
-      return {400, "host_invalid", "Host is not a host"};
+    if (!is_authority(one.value)) return {400, "host_invalid", "Host is not a host"};
   } else if (same_name(one.name, "Content-Length")) {
     ++so_far.lengths;
     return read_length(one.value, into);

@@ -42,6 +42,15 @@ TEST(http_head_rules, refuse_what_can_be_read_in_two_ways) {
   EXPECT_EQ(status_of(11, {}), 400);
   EXPECT_EQ(status_of(11, {{"Host", "a"}, {"host", "a"}}), 400);
   EXPECT_EQ(status_of(11, {{"Host", "a b"}}), 400);
+  for (const auto* host : {"", "a", "a:", "a:80", "a.example.:65535", "xn--zrich-kva.ch", "a_b~c", "a%20b",
+                           "1.2.3.4:1", "[::1]", "[::1]:443", "[::ffff:1.2.3.4]", "[v1.a:b]", "a;b=c", "*"})
+    EXPECT_EQ(status_of(11, {{"Host", host}}), 0) << host;
+  for (const auto* host :
+       {"a b",     "a,b",  "a/b",       "u@a",   "a\tb",   "a?b", "a#b",      "a\\b",    "a^b",
+        "a|b",     "<a>",  "\"a\"",     "a`b",   "{a}",    "a%2", "a%zz",     "a:b",     "a:80:80",
+        "a:65536", "a:-1", "a:+1",      ":80",   "::1",    "[",   "[]",       "[::1",    "[::1]x",
+        "[::1]:x", "[a]",  "[1.2.3.4]", "[v.a]", "[vx.a]", "a]",  "\xc3\xa4", "http://a"})
+    EXPECT_EQ(status_of(11, {{"Host", host}}), 400) << host;
   for (const auto* length : {"", "-1", "+1", "1,1", "1 1", "0x1", "99999999999999999999"})
     EXPECT_EQ(status_of(11, {{"Host", "x"}, {"Content-Length", length}}), 400) << length;
   EXPECT_EQ(status_of(11, {{"Host", "x"}, {"Content-Length", "1"}, {"Content-Length", "1"}}), 400);

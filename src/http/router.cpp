@@ -202,6 +202,14 @@ router& router::use(middleware what) {
   return *this;
 }
 
+std::size_t router::table::largest_batch() const {
+  std::size_t most = 1;
+  for (const auto& path : paths_)
+    for (const auto& one : path->methods)
+      if (one.together) most = std::max(most, one.together->size_max);
+  return most;
+}
+
 response router::handle(request asked, const environment& env) const {
   if (asked.target.empty()) asked.target = asked.path;
   match found;
@@ -211,7 +219,7 @@ response router::handle(request asked, const environment& env) const {
   if (found.path == nullptr) return not_found(asked);
   if (found.found == nullptr) return not_allowed(asked, *found.path);
   asked.trace = read_trace(asked.headers);
-  return answer_of(found.found->what, asked, env, found.path->pattern);
+  return answer_of(found.found->what, asked, env, *found.path);
 }
 
 }  // namespace settle::inline v0::http

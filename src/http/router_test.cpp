@@ -37,6 +37,9 @@ TEST(http_router, finds_routes_by_method_and_path) {
   EXPECT_EQ(ask(routes, "GET", "/orders/7/lines/2").body, "line id=7 line=2");
   EXPECT_EQ(ask(routes, "GET", "/").body, "root");
   EXPECT_EQ(ask(routes, "GET", "http://shop.example/orders/7?a").body, "one id=7");
+  for (const auto* target :
+       {"http:///orders/7", "http://a@b/orders/7", "http://[x]/orders/7", "https://a:b/orders/7"})
+    EXPECT_EQ(ask(routes, "GET", target).status, 400) << target;
   for (const auto* nowhere : {"/nowhere", "/orders/", "/orders/7/", "/orders/7/lines", "//", "/Orders"})
     EXPECT_EQ(ask(routes, "GET", nowhere).status, 404) << nowhere;
 }

@@ -1,13 +1,16 @@
 // What a router knows: paths, and for each path its methods.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/growing_log.hpp"
 #include "http/refusal.hpp"
 #include "settle/http.hpp"
 
@@ -33,12 +36,26 @@ struct segment {
   bool operator==(const segment&) const = default;
 };
 
+// What the log was told of an outage that a path's handlers meet. Any thread.
+class outage_lines {
+ public:
+  // True: write a line.
+  bool fails(timestamp now) noexcept;
+  void works(timestamp now) noexcept;
+
+ private:
+  std::atomic<bool> lasts_ = false;
+  std::mutex mutex_;
+  growing_log log_;
+};
+
 struct path_routes {
   std::string pattern;
   std::vector<segment> segments;
   std::vector<route> methods;
   std::string allow;       // "GET, HEAD, POST"
   std::size_t number = 0;  // for tables beside this one; 0 is no path
+  mutable outage_lines outages;
 };
 
 struct match {
@@ -60,6 +77,7 @@ class router::table {
   bool has_middleware() const { return !around_.empty(); }
 
   std::size_t paths() const { return paths_.size(); }
+  std::size_t largest_batch() const;  // at least 1
 
  private:
   struct text_hash {
@@ -79,11 +97,18 @@ class router::table {
 response not_found(const request& asked);
 response not_allowed(const request& asked, const path_routes& path);
 
+// 503 without a word, for which no memory is needed.
+inline response bare_refusal() noexcept {
+  response made;
+  made.status = 503;
+  return made;
+}
+
 // Calls a handler; what it throws becomes an answer.
 response answer_of(const handler& what, const request& asked, const environment& env,
-                   std::string_view pattern);
-// Likewise, for all of them; one for each.
+                   const path_routes& on) noexcept;
+// Likewise, for all of them; one for each, or none at all if there is no memory for that.
 std::vector<response> answers_of(const batch_handler& what, std::span<const request* const> asked,
-                                 const environment& env, std::string_view pattern);
+                                 const environment& env, const path_routes& on) noexcept;
 
 }  // namespace settle::inline v0::http

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/http_syntax.hpp"
+#include "base/if_possible.hpp"
 #include "base/log_limit.hpp"
 #include "http/answer.hpp"
 #include "http/session.hpp"
@@ -56,14 +57,16 @@ class server::state {
         listener_(listen_on(options_.address, options_.port)),
         port_(listener_.port),
         counts_(options_.env, routes_.routes().paths()),
-        pool_(options_.worker_threads, options_.queue_max, options_.env, [this] { poller_.wake(); }),
+        pool_(options_.worker_threads, options_.queue_max, routes_.routes().largest_batch(), options_.env,
+              [this] { poller_.wake(); }),
         with_{options_,
               routes_.routes(),
               pool_,
               counts_,
               {options_.request_line_bytes_max, options_.header_bytes_max, options_.header_count_max},
               std::vector<char>(read_bytes_max)} {
-    poller_.add(listener_.socket.get(), listener_number, EPOLLIN);
+    if (!poller_.add(listener_.socket.get(), listener_number, EPOLLIN))
+      throw error(errc::listen_failed, "the system has no memory to wait for connections");
     thread_ = std::thread([this] { run(); });
   }
 
@@ -86,17 +89,19 @@ class server::state {
   }
 
  private:
-  void run() {
-    read_clock();
+  // Nothing gets out of here: what cannot be done for want of memory is done without, or later. Who is
+  // concerned is told 503 (session::on_failure).
+  void run() noexcept {
+    if_possible([&] { read_clock(); });
     while (!is_drained()) {
       const auto events = poller_.wait(patience());
-      read_clock();
+      if_possible([&] { read_clock(); });
       for (const auto& one : events) on_event(one.data.u64, one.events);
       if (accepts_again_at_ && with_.now >= *accepts_again_at_) resume_accepting();
       if (with_.now >= next_sweep_) sweep();
       if (with_.now >= next_flush_) flush();
     }
-    counts_.flush();
+    if_possible([&] { counts_.flush(); });
     const std::scoped_lock lock(mutex_);
     drain_.at = draining::phase::over;
     drained_.notify_all();
@@ -106,8 +111,8 @@ class server::state {
     with_.now = steady::now();
     const auto second = std::chrono::floor<std::chrono::seconds>(options_.env.now());
     if (second == second_) return;
-    second_ = second;
     with_.date = http_date(second);
+    second_ = second;
   }
 
   // How long nothing has to be done if nothing comes.
@@ -124,22 +129,40 @@ class server::state {
     if (number == listener_number) return accept_some();
     auto* const found = session_of(number);
     if (found == nullptr) return;  // closed in this round
-    const auto before = found->interest();
-    if ((events & (EPOLLERR | EPOLLHUP)) != 0) found->on_hang_up();
-    if (!found->is_closed() && (events & EPOLLOUT) != 0) found->on_writable();
-    if (!found->is_closed() && (events & EPOLLIN) != 0) found->on_readable();
-    look_after(number, *found, before);
+    change(number, *found, [&](session& one) {
+      if ((events & (EPOLLERR | EPOLLHUP)) != 0) one.on_hang_up();
+      if (!one.is_closed() && (events & EPOLLOUT) != 0) one.on_writable();
+      if (!one.is_closed() && (events & EPOLLIN) != 0) one.on_readable();
+    });
+  }
+
+  // Lets something happen to a session.
+  template <class What>
+  void change(std::uint64_t number, session& which, const What& what) {
+    const auto before = which.interest();
+    try {
+      what(which);
+    } catch (const std::exception& e) {
+      which.on_failure();
+      note_failure(e.what());
+    } catch (...) {
+      which.on_failure();
+    }
+    look_after(number, which, before);
+  }
+
+  void note_failure(const char* why) {
+    if (!failures_.ask(options_.env.now())) return;
+    if_possible(
+        [&] { options_.env.log->write(log_level::error, "http_connection_failed", {{"error", why}}); });
   }
 
   void on_wake() {
     poller_.woken();
-    for (const auto& one : pool_.take_answered()) {
+    for (auto one = pool_.take_answered(); one != nullptr; one = std::exchange(one->next, nullptr)) {
       with_.bodies_bytes -= one->held_bytes;
       auto* const found = session_of(one->session);
-      if (found == nullptr) continue;
-      const auto before = found->interest();
-      found->on_answer(*one);
-      look_after(one->session, *found, before);
+      if (found != nullptr) change(one->session, *found, [&](session& its) { its.on_answer(*one); });
     }
     follow_drain();
   }
@@ -152,16 +175,48 @@ class server::state {
   }
 
   void accept_some() {
-    accepted next;
     for (int n = 0; n < accepts_per_round; ++n) {
-      const auto outcome = accept_from(listener_, next);
-      if (outcome == accept_outcome::exhausted) pause_accepting();
-      if (outcome != accept_outcome::taken) return;
+      try {
+        if (!accept_one()) return;
+      } catch (const std::exception& e) {  // no memory: it is closed, and the next one may fare better
+        note_failure(e.what());
+      }
+    }
+  }
+
+  // False: nobody else waits, or nobody else can be taken now.
+  bool accept_one() {
+    accepted next;
+    const auto outcome = accept_from(listener_, next);
+    if (outcome == accept_outcome::exhausted) pause_accepting();
+    if (outcome != accept_outcome::taken) return false;
+    if (open_ >= options_.connections_max) make_room();
+    try {
       if (open_ < options_.connections_max)
-        open(std::move(next));
+        open(next);
       else
         turn_away(next.socket);
+    } catch (...) {
+      say_unavailable(next.socket.get());
+      throw;
     }
+    return true;
+  }
+
+  // Who has asked for nothing yet, or is answered, goes before somebody new is turned away; the oldest first.
+  // So slow clients cannot keep others out, however many they are.
+  void make_room() {
+    std::optional<session::standing> least;
+    std::uint64_t number = 0;
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      const auto* const one = slots_[slot].used.get();
+      const auto standing = one == nullptr ? std::nullopt : one->dispensable();
+      if (!standing || (least && *least <= *standing)) continue;
+      least = standing;
+      number = std::uint64_t{slots_[slot].generation} << 32 | slot;
+    }
+    if (!least) return;
+    change(number, *session_of(number), [](session& one) { one.give_way(); });
   }
 
   // Whoever is beyond the limit costs one write; it may never see it if it has already sent much.
@@ -177,19 +232,23 @@ class server::state {
     ::recv(socket.get(), with_.buffer.data(), with_.buffer.size(), MSG_DONTWAIT);
   }
 
-  void open(accepted next) {
+  void open(accepted& next) {
     if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+      free_.reserve(slots_.size() + 1);  // so that forget() needs no memory
       slots_.emplace_back();
+      free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
     }
     const auto slot = free_.back();
-    free_.pop_back();
     auto& place = slots_[slot];
-    const auto number = std::uint64_t{++place.generation} << 32 | slot;
-    const int socket = next.socket.release();
-    place.used = std::make_unique<session>(socket, number, std::move(next.remote), with_);
+    const auto number = std::uint64_t{place.generation + 1} << 32 | slot;
+    const int socket = next.socket.get();
+    auto made = std::make_unique<session>(socket, number, std::move(next.remote), with_);
+    next.socket.release();  // the session closes it
+    if (!poller_.add(socket, number, made->interest())) return;
+    free_.pop_back();
+    ++place.generation;
+    place.used = std::move(made);
     ++open_;
-    poller_.add(socket, number, place.used->interest());
     look_after(number, *place.used, place.used->interest());
   }
 
@@ -211,13 +270,16 @@ class server::state {
     poller_.remove(listener_.socket.get());
     accepts_again_at_ = with_.now + accept_pause;
     if (!warnings_.ask(options_.env.now())) return;
-    options_.env.log->write(log_level::warning, "http_accept_failed",
-                            {{"advice", "no file descriptors; lower connections_max or raise the limit"}});
+    if_possible([&] {
+      options_.env.log->write(log_level::warning, "http_accept_failed",
+                              {{"advice", "no file descriptors; lower connections_max or raise the limit"}});
+    });
   }
 
   void resume_accepting() {
     accepts_again_at_.reset();
-    if (listener_.socket) poller_.add(listener_.socket.get(), listener_number, EPOLLIN);
+    if (listener_.socket && !poller_.add(listener_.socket.get(), listener_number, EPOLLIN))
+      accepts_again_at_ = with_.now + accept_pause;
   }
 
   template <class Each>
@@ -225,9 +287,7 @@ class server::state {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
       auto* const one = slots_[slot].used.get();
       if (one == nullptr) continue;
-      const auto before = one->interest();
-      each(*one);
-      look_after(std::uint64_t{slots_[slot].generation} << 32 | slot, *one, before);
+      change(std::uint64_t{slots_[slot].generation} << 32 | slot, *one, each);
     }
   }
 
@@ -241,7 +301,7 @@ class server::state {
   }
 
   void flush() {
-    counts_.flush();
+    if_possible([&] { counts_.flush(); });
     next_flush_ = with_.now + flush_every;
   }
 
@@ -301,6 +361,7 @@ class server::state {
   steady::time_point next_flush_{};
   std::optional<steady::time_point> accepts_again_at_;
   log_limit warnings_{1};
+  log_limit failures_{1};
 
   std::mutex mutex_;
   std::condition_variable drained_;

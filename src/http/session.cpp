@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/http_syntax.hpp"
+#include "base/if_possible.hpp"
 #include "http/answer.hpp"
 
 namespace settle::inline v0::http {
@@ -23,11 +24,19 @@ constexpr std::size_t kept_bytes_max = std::size_t{16} * 1024;  // what a buffer
 constexpr auto linger_time = std::chrono::seconds(2);
 constexpr std::size_t linger_bytes_max = std::size_t{1} * 1024 * 1024;
 
+// How long a connection that has had an answer may be sure of its place before the next request.
+constexpr auto idle_time_min = std::chrono::seconds(1);
 void release_if_large(std::string& text) {
   if (text.capacity() > kept_bytes_max) std::string().swap(text);
 }
 
 }  // namespace
+
+void say_unavailable(int descriptor) noexcept {
+  constexpr std::string_view text =
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  ::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
 
 session::session(int descriptor, std::uint64_t id, std::string remote, surroundings& with)
     : descriptor_(descriptor),
@@ -138,7 +147,7 @@ void session::on_request() {
   request_.trace = read_trace(request_.headers);
   request_.remote_address = remote_;
   if (!to_.found->options.quick) return hand_over();
-  auto answer = answer_of(to_.found->what, request_, with_.options.env, to_.path->pattern);
+  auto answer = answer_of(to_.found->what, request_, with_.options.env, *to_.path);
   respond(std::move(answer), !framing_.keep_alive);
 }
 
@@ -186,17 +195,27 @@ void session::respond(response answer, bool close) {
   }
   const auto said = answer.headers.find("Connection");
   close = close || with_.draining || (said && same_name(*said, "close"));
-  note(answer);
-  const bool is_old = parser_.is_begun() && parser_.version() == 10;
-  append_head(out_, answer, {close, is_old && !close, with_.date, &with_.options.answer_headers});
-  if (may_have_body(answer.status) && request_.method != "HEAD") {
+  if_possible([&] { note(answer); });
+  append_answer(std::move(answer), close);
+  next_request();
+  if (close) stage_ = stage::finishing;
+}
+
+// As a whole or not at all: half an answer would be another one.
+void session::append_answer(response answer, bool close) {
+  const auto before = out_.size();
+  try {
+    const bool is_old = parser_.is_begun() && parser_.version() == 10;
+    append_head(out_, answer, {close, is_old && !close, with_.date, &with_.options.answer_headers});
+    if (!may_have_body(answer.status) || request_.method == "HEAD") return;
     if (answer.body.size() <= small_body_bytes_max)
       out_.append(answer.body);
     else
       large_body_ = std::move(answer.body);
+  } catch (...) {
+    out_.resize(before);
+    throw;
   }
-  next_request();
-  if (close) stage_ = stage::finishing;
 }
 
 void session::note(const response& answer) {
@@ -281,6 +300,14 @@ void session::close() {
   with_.counts.closed();
 }
 
+void session::on_failure() noexcept {
+  const bool owes_answer =
+      !is_closed() && stage_ != stage::finishing && stage_ != stage::lingering && !is_idle();
+  if (owes_answer && !blocked_) flush();
+  if (owes_answer && !is_closed() && !blocked_) say_unavailable(descriptor_);
+  close();
+}
+
 void session::drain() {
   if (is_idle()) on_readable();
   if (!is_closed() && is_idle() && !blocked_) close();
@@ -288,6 +315,23 @@ void session::drain() {
 
 void session::cancel() {
   if (job_) job_->give_up();
+  close();
+}
+
+std::optional<session::standing> session::dispensable() const {
+  using enum standing::rank;
+  if (stage_ == stage::lingering) return standing{answered, since_};
+  if (stage_ != stage::head || blocked_) return std::nullopt;
+  if (!served_ || !is_idle()) return standing{asks_nothing_yet, since_};
+  if (with_.now - since_ < idle_time_min) return std::nullopt;
+  return standing{between_requests, since_};
+}
+
+void session::give_way() {
+  if (stage_ == stage::head) on_readable();  // what has come meanwhile counts
+  if (is_closed() || !dispensable()) return;
+  with_.counts.refused_connection();
+  if (stage_ == stage::head && !is_idle()) say_unavailable(descriptor_);
   close();
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,10 @@ struct surroundings {
   bool draining = false;
 };
 
+// 503 in as many words as need no memory, for one that has begun a request and loses its place, or whose
+// answer there is no memory for.
+void say_unavailable(int descriptor) noexcept;
+
 class session {
  public:
   session(int descriptor, std::uint64_t id, std::string remote, surroundings& with);
@@ -48,11 +53,26 @@ class session {
   void on_answer(job& answered);
   void on_deadline();
   void on_hang_up() { close(); }
+  // What was just done with it has thrown. It is told 503, if that can be said, and ends.
+  void on_failure() noexcept;
 
   // Ends now if it is between two requests and none is in the socket; otherwise after the answer.
   void drain();
   // Ends now, and tells its handler.
   void cancel();
+
+  // How it stands when places run out: the least goes first. One that waits for the client to take its leave
+  // has been answered; one whose head is not complete has asked nothing; one between two requests may go as
+  // HTTP lets it.
+  struct standing {
+    enum class rank { answered, asks_nothing_yet, between_requests } as;
+    steady::time_point since;
+    auto operator<=>(const standing&) const = default;
+  };
+  // Nothing: it has work here, and stays.
+  std::optional<standing> dispensable() const;
+  // Gives up its place, unless a request has come at this moment.
+  void give_way();
 
   // A request has come that is not answered yet, or its answer has not been taken.
   bool is_busy() const { return stage_ != stage::lingering && !(is_idle() && !blocked_); }
@@ -73,6 +93,7 @@ class session {
   void count_body();
   void refuse(const refusal& why);
   void respond(response answer, bool close);
+  void append_answer(response answer, bool close);
   void note(const response& answer);
   void next_request();
   void flush();

@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "base/if_possible.hpp"
 #include "settle/error.hpp"
 
 namespace settle::inline v0::http {
@@ -82,7 +83,9 @@ accept_outcome accept_from(const listener& at, accepted& into) {
     if (socket >= 0) {
       const int on = 1;
       ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      into = {descriptor(socket), text_of(peer)};
+      into.socket = descriptor(socket);
+      into.remote.clear();
+      if_possible([&] { into.remote = text_of(peer); });
       return accept_outcome::taken;
     }
     if (errno == EAGAIN) return accept_outcome::nobody;
@@ -97,14 +100,17 @@ poller::poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EF
   if (!epoll_ || !wake_)
     throw error(errc::listen_failed,
                 fmt::format("no file descriptors for the server: {}", std::strerror(errno)));
-  add(wake_.get(), wake_number, EPOLLIN);
+  if (!add(wake_.get(), wake_number, EPOLLIN))
+    throw error(errc::listen_failed,
+                fmt::format("the server cannot wait for events: {}", std::strerror(errno)));
 }
 
-void poller::add(int descriptor, std::uint64_t number, std::uint32_t events) {
+bool poller::add(int descriptor, std::uint64_t number, std::uint32_t events) {
   epoll_event what{events, {}};
   what.data.u64 = number;
-  SETTLE_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &what) == 0,
-               "epoll refuses a descriptor");
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &what) == 0) return true;
+  SETTLE_CHECK(errno == ENOMEM || errno == ENOSPC, "epoll refuses a descriptor");
+  return false;
 }
 
 void poller::change(int descriptor, std::uint64_t number, std::uint32_t events) {

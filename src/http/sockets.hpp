@@ -51,7 +51,8 @@ accept_outcome accept_from(const listener& at, accepted& into);
 class poller {
  public:
   poller();
-  void add(int descriptor, std::uint64_t number, std::uint32_t events);
+  // False: the kernel has no memory for it, or its limit is reached.
+  [[nodiscard]] bool add(int descriptor, std::uint64_t number, std::uint32_t events);
   void change(int descriptor, std::uint64_t number, std::uint32_t events);
   void remove(int descriptor);
   // The span is valid until the next call. Returns early when woken.

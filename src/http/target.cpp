@@ -8,6 +8,9 @@ refusal split_target(request& asked) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!same_name(rest.substr(0, scheme.size()), scheme)) continue;
     const auto slash = rest.find_first_of("/?", scheme.size());
+    const auto authority = rest.substr(scheme.size(), slash - scheme.size());
+    if (authority.empty() || !is_authority(authority))
+      return {400, "target_invalid", "the request target does not name a host"};
     rest = slash == std::string_view::npos ? std::string_view("/") : rest.substr(slash);
   }
   if (!rest.starts_with('/')) return {400, "target_invalid", "the request target is not a path"};

@@ -31,22 +31,29 @@ void traffic::request(std::size_t path, std::string_view pattern, std::string_vi
 
 void traffic::refused_request(std::string_view reason) { ++reasons_[reason]; }
 
+// What has been added is forgotten at once: the rest may have to wait for memory.
 void traffic::flush() {
-  for (const auto& [key, tally] : requests_) {
+  while (!requests_.empty()) {
+    const auto [key, tally] = *requests_.begin();
     const auto route = patterns_[key >> 16], method = methods[key >> 8 & 0xff], status = classes[key & 0xff];
     env_.counters->add("settle_http_requests_total",
                        {{"route", route}, {"method", method}, {"status", status}}, tally.count);
+    requests_.erase(requests_.begin());
     env_.counters->add("settle_http_request_microseconds_total",
                        {{"route", route}, {"method", method}, {"status", status}}, tally.microseconds);
   }
-  for (const auto& [reason, count] : reasons_)
-    env_.counters->add("settle_http_refused_requests_total", {{"reason", reason}}, count);
-  env_.counters->add("settle_http_connections_total", {}, opened_);
-  env_.counters->add("settle_http_closed_connections_total", {}, closed_);
-  env_.counters->add("settle_http_refused_connections_total", {}, refused_);
-  requests_.clear();
-  reasons_.clear();
-  opened_ = closed_ = refused_ = 0;
+  while (!reasons_.empty()) {
+    env_.counters->add("settle_http_refused_requests_total", {{"reason", reasons_.begin()->first}},
+                       reasons_.begin()->second);
+    reasons_.erase(reasons_.begin());
+  }
+  const auto add = [&](std::string_view name, std::int64_t& count) {
+    env_.counters->add(name, {}, count);
+    count = 0;
+  };
+  add("settle_http_connections_total", opened_);
+  add("settle_http_closed_connections_total", closed_);
+  add("settle_http_refused_connections_total", refused_);
 }
 
 }  // namespace settle::inline v0::http

@@ -144,9 +144,28 @@ TEST(http_json, is_parsed_within_limits_or_refused_with_a_problem) {
   EXPECT_EQ(parse_json(std::string_view("[1]"), {.bytes_max = 2}).refused().status, 413);
   asked.headers.set("Content-Type", "application/cloudevents+json");
   EXPECT_TRUE(parse_json(asked));
+  for (const auto* type : {"Application/JSON", "APPLICATION/JSON;charset=UTF-8", "application/json\t; a=b",
+                           "application/Problem+Json"}) {
+    asked.headers.set("Content-Type", type);
+    EXPECT_TRUE(parse_json(asked)) << type;
+  }
   asked.headers.set("Content-Type", "text/plain");
   EXPECT_EQ(parse_json(asked).refused().status, 415);
   EXPECT_EQ(json(201, {{"id", 7}}).body, "{\"id\":7}");
+}
+
+TEST(http_json, with_a_member_twice_in_one_object_is_refused) {
+  for (const std::string_view twice :
+       {R"({"a":1,"a":1})", R"([{"x":{"a":1,"b":2,"a":3}}])", R"({"a":1,"\u0061":2})", R"({"":1,"":2})"}) {
+    const auto refused = parse_json(twice);
+    ASSERT_FALSE(refused) << twice;
+    EXPECT_EQ(refused.refused().status, 400);
+    EXPECT_NE(refused.refused().body.find("json_ambiguous"), std::string::npos) << refused.refused().body;
+  }
+  for (const std::string_view once :
+       {R"({"a":{"a":1},"b":[{"a":1},{"a":2}]})", R"({"a:\\":"x\":{\"a\":1}","b":":"})", R"(":")", "[]",
+        R"({"A":1,"a":2})"})
+    EXPECT_TRUE(parse_json(once)) << once;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <variant>
@@ -29,6 +30,7 @@ struct job {
   std::stop_source cancel;
   std::atomic<phase> at = phase::waiting;
   response answer;
+  std::shared_ptr<job> next;  // of those that are answered and not fetched
 
   // Nobody waits for it any more. True: its handler has not begun, and never will.
   bool give_up() {
@@ -50,32 +52,39 @@ struct batch_line {
   std::size_t served_by = 0;  // these, and those under way
 };
 
+// From the moment that a job is taken on, nothing of what is done with it here needs memory: where there is
+// none, its handler says so, and the answer is 503.
 class workers {
  public:
   // `answered` is called by a worker when take_answered() has something again.
-  workers(std::size_t threads, std::size_t queue_max, const environment& env, std::function<void()> answered);
+  workers(std::size_t threads, std::size_t queue_max, std::size_t batch_max, const environment& env,
+          std::function<void()> answered);
   // What waits is given up; what runs is waited for.
   ~workers();
   workers(const workers&) = delete;
   workers& operator=(const workers&) = delete;
 
-  // False: too many wait already.
+  // False: too many wait already. If it throws, for want of memory, it has not taken the job.
   bool give(std::shared_ptr<job> what);
 
-  // Every job whose handler has returned, or that was given up before it began, once.
-  std::vector<std::shared_ptr<job>> take_answered();
+  // Every job whose handler has returned, or that was given up before it began, once: the first of a chain.
+  std::shared_ptr<job> take_answered();
 
  private:
   using jobs = std::vector<std::shared_ptr<job>>;
   using turn = std::variant<std::shared_ptr<job>, const batch*>;
 
-  void work(const std::stop_token& stop);
+  void work(const std::stop_token& stop, jobs all);
+  bool line_up(const batch* together, std::shared_ptr<job> what);
   void give_turn(const batch* to, batch_line& line);
-  jobs take(const turn& next);
-  void run(const jobs& all) const;
-  void run_together(const jobs& all) const;
-  bool begin(job& what) const;
-  void end(job& what) const;
+  std::optional<turn> take_next_of(const turn& done);
+  void take(const turn& next, jobs& into);
+  bool note_done(jobs& all);
+  void run(const jobs& all) const noexcept;
+  void run_together(const jobs& all) const noexcept;
+  static void refuse_all(const jobs& all) noexcept;
+  static bool begin(job& what) noexcept;
+  void end(job& what) const noexcept;
 
   std::size_t queue_max_;
   environment env_;
@@ -84,8 +93,9 @@ class workers {
   std::condition_variable_any arrived_;
   std::deque<turn> turns_;
   std::map<const batch*, batch_line> lines_;
-  std::size_t waiting_ = 0;  // in all of them
-  jobs done_;
+  std::size_t waiting_ = 0;    // in all of them
+  std::shared_ptr<job> done_;  // the first of a chain
+  job* done_last_ = nullptr;
   std::vector<std::jthread> threads_;
 };
 

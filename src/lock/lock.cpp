@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/if_possible.hpp"
 #include "base/text.hpp"
 #include "base/time_text.hpp"
 #include "base/zoo.hpp"
@@ -51,8 +52,10 @@ held_lock::~held_lock() {
   try {
     state_->release();
   } catch (const std::exception& e) {
-    state_->home->store->env().log->write(log_level::warning, "lock_not_released",
-                                          {{"lock", state_->what.name}, {"error", e.what()}});
+    if_possible([&] {
+      state_->home->store->env().log->write(log_level::warning, "lock_not_released",
+                                            {{"lock", state_->what.name}, {"error", e.what()}});
+    });
   }
 }
 

@@ -23,6 +23,9 @@ const redis::script& claims_script() {
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.0f', number) end
+local function recorded(key)
+  return {'completed', unpack(redis.call('HMGET', key, 'status', 'headers', 'body', 'hash'))}
+end
 
 local function hold(key, run, epoch, lease, keep_until)
   redis.call('HSET', key, 'run', run, 'epoch', epoch, 'lease_until', text(now + lease),
@@ -37,10 +40,7 @@ local function claim(key, run, fingerprint, lease, keep_until, policy)
     return {'claimed', hold(key, run, text(now), lease, keep_until)}
   end
   if fingerprint ~= '' and known[3] ~= '' and fingerprint ~= known[3] then return {'mismatch'} end
-  if known[5] then
-    local answer = redis.call('HMGET', key, 'headers', 'body', 'hash')
-    return {'completed', known[5], answer[1], answer[2], answer[3]}
-  end
+  if known[5] then return recorded(key) end
   local as = policy == 'ask' and 'ask' or 'claimed'
   local left = tonumber(known[4]) - now
   if known[1] == run then
@@ -57,7 +57,9 @@ end
 local function finish(operation, key, run, lease, keep_until, status, headers, body, hash)
   local known = redis.call('HMGET', key, 'run', 'status', 'keep_until')
   if operation == 'release' and not known[1] then return {'done'} end
-  if operation == 'complete' and known[1] == run and known[2] then return {'done'} end
+  if operation == 'complete' and known[1] == run and known[2] then
+    return redis.call('HGET', key, 'hash') == hash and {'done'} or recorded(key)
+  end
   if known[1] ~= run or known[2] then return {'lost'} end
   if operation == 'release' then
     redis.call('DEL', key)
@@ -172,8 +174,9 @@ class redis_claims final : public batched_claims {
                            const std::vector<redis::reply>& said) {
     const auto text = [&](std::size_t n) -> const std::string& { return said.at(n).text; };
     const auto* claim = std::get_if<claim_request>(&call);
-    if (claim == nullptr) return text(0) == "done" ? claim_ended::done : claim_ended::lost;
     const auto& outcome = text(0);
+    if (claim == nullptr && outcome != "completed")
+      return outcome == "done" ? claim_ended::done : claim_ended::lost;
     if (outcome == "claimed" || outcome == "ask")
       return claim_result{outcome == "ask" ? claim_outcome::ask : claim_outcome::claimed,
                           {uuid::parse(run).value(), number(text(1))},

@@ -338,12 +338,13 @@ class batch {
   }
 
   // A completion is there already if this call comes again; a release has left nothing.
-  claim_ended judge_end(std::size_t n, const std::optional<known_claim>& known) const {
+  claim_answer judge_end(std::size_t n, const std::optional<known_claim>& known) const {
     if (std::holds_alternative<claim_release>(calls_[n]))
       return known ? claim_ended::lost : claim_ended::done;
-    const bool completed_before = std::holds_alternative<claim_completion>(calls_[n]) && known &&
-                                  known->what && known->run == opened_[n].run;
-    return completed_before ? claim_ended::done : claim_ended::lost;
+    const auto* completion = std::get_if<claim_completion>(&calls_[n]);
+    if (completion == nullptr || !known || !known->what || known->run != opened_[n].run)
+      return claim_ended::lost;
+    return told_again(*known, completion->what);
   }
 
   database& db_;

@@ -34,7 +34,9 @@ claim_result claims::claim(const claim_request& what) {
 
 claim_ended claims::complete(const request_identity& who, const claim_token& token, answer what,
                              duration keep) {
-  return std::get<claim_ended>(run_with_others(claim_completion{who, token.run, std::move(what), keep}));
+  const auto answered = run_with_others(claim_completion{who, token.run, std::move(what), keep});
+  const auto* ended = std::get_if<claim_ended>(&answered);
+  return ended != nullptr ? *ended : claim_ended::differs;
 }
 
 claim_ended claims::renew(const request_identity& who, const claim_token& token, duration lease) {

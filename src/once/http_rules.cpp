@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "base/json_members.hpp"
 #include "base/parts.hpp"
 #include "settle/request_key.hpp"
 
@@ -45,17 +46,23 @@ bool contains(const Names& names, std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view one) { return same_name(one, name); });
 }
 
-std::optional<json::object> object_of(const std::string& body) {
+struct read_body {
+  std::optional<json::object> object = std::nullopt;
+  bool ambiguous = false;  // a member is there twice; then there is no object to take anything from
+};
+
+read_body read(const std::string& body) {
   boost::system::error_code failed;
   auto parsed = json::parse(body, failed);
-  if (failed || !parsed.is_object()) return std::nullopt;
-  return std::move(parsed.get_object());
+  if (failed || !parsed.is_object()) return {};
+  if (repeats_a_member(body, parsed)) return {.ambiguous = true};
+  return {.object = std::move(parsed.get_object())};
 }
 
 // The fields' values in the order of the policy, or nothing if there is no object to take them from.
 std::optional<std::string> fields_of(const idempotency& policy, const std::string& body) {
   if (policy.fingerprint_fields.empty()) return std::nullopt;
-  const auto parsed = object_of(body);
+  const auto parsed = read(body).object;
   if (!parsed) return std::nullopt;
   std::string text;
   for (const auto& name : policy.fingerprint_fields) {
@@ -87,8 +94,13 @@ std::string id_of(const json::value& member) {
 // Its name goes with it: ids of two members may be equal.
 read_key key_from_body(const idempotency& policy, const request& asked) {
   if (policy.key_field.empty()) return {};
-  const auto body = object_of(asked.body);
-  const auto* member = body ? body->if_contains(policy.key_field) : nullptr;
+  const auto body = read(asked.body);
+  if (body.ambiguous)
+    return {.refused =
+                refuse(policy, asked,
+                       {400, "idempotency_key_invalid",
+                        "the JSON body has a member twice in one object, so nobody can tell its key"})};
+  const auto* member = body.object ? body.object->if_contains(policy.key_field) : nullptr;
   if (member == nullptr || member->is_null()) return {};
   const auto id = id_of(*member);
   auto key = policy.key_field + ":" + id;

@@ -73,6 +73,21 @@ TEST(http_rules, a_key_may_come_from_a_member_of_the_body_where_there_is_no_head
   EXPECT_FALSE(key_of(checkout, post("{}")).key || key_of(checkout, post("{}")).refused);
 }
 
+// Proves I6, I8: another reader of the body may take the other one
+TEST(http_rules, a_body_with_a_member_twice_has_no_key_and_is_compared_as_a_whole) {
+  auto with = policy();
+  with.key_field = "id";
+  with.fingerprint_fields = {"amount"};
+  const auto refused = key_of(with, post(R"({"id":1,"id":2})")).refused;
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 400);
+  EXPECT_NE(refused->body.find("twice"), std::string::npos) << refused->body;
+  EXPECT_NE(fingerprint_of(with, post(R"({"amount":1,"amount":2})")),
+            fingerprint_of(with, post(R"({"amount":2})")));
+  EXPECT_NE(fingerprint_of(with, post(R"({"amount":1,"amount":2})")),
+            fingerprint_of(with, post(R"({"amount":9,"amount":2})")));
+}
+
 // Proves I1
 TEST(http_rules, a_key_is_read_in_both_forms_and_refused_where_it_is_none) {
   EXPECT_EQ(key_of(policy(), post("", {{"idempotency-key", "\"k 1\""}})).key, "k 1");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/if_possible.hpp"
 #include "base/sortable.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/relay_engine.hpp"
@@ -291,8 +292,9 @@ void relay::engine::pause_if_failed(std::span<const outbox::fate> fates,
     env().log->write(log_level::info, "relay_resumed", {{"outbox", db_.name()}});
     return;
   }
-  pause_.goes_on(env().now());
+  const bool tell = pause_.goes_on(env().now());
   env().counters->add("settle_relay_failures_total", {{"fault", "destination"}});
+  if (!tell) return;
   env().log->write(log_level::warning, "relay_paused",
                    {{"outbox", db_.name()},
                     {"failures", std::to_string(pause_.failures())},
@@ -325,8 +327,10 @@ void relay::engine::leave() noexcept {
   try {
     if (!is_noted()) note_progress({});
   } catch (const std::exception& e) {  // then nothing is given back either: whoever takes over is to know
-    env().log->write(log_level::warning, "relay_progress_failed",
-                     {{"outbox", db_.name()}, {"error", e.what()}});
+    if_possible([&] {
+      env().log->write(log_level::warning, "relay_progress_failed",
+                       {{"outbox", db_.name()}, {"error", e.what()}});
+    });
     return;
   }
   try {
@@ -339,7 +343,10 @@ void relay::engine::leave() noexcept {
     unnoted_ = {};
     maybe_sent_.clear();
   } catch (const std::exception& e) {
-    env().log->write(log_level::warning, "relay_leave_failed", {{"outbox", db_.name()}, {"error", e.what()}});
+    if_possible([&] {
+      env().log->write(log_level::warning, "relay_leave_failed",
+                       {{"outbox", db_.name()}, {"error", e.what()}});
+    });
   }
 }
 

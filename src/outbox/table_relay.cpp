@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/if_possible.hpp"
 #include "base/json.hpp"
 #include "base/retry.hpp"
 #include "outbox/lanes.hpp"
@@ -253,12 +254,14 @@ void table_relay::engine::charge() {
 
 void table_relay::engine::pause_if_down() {
   if (done_.down) {
-    down_.goes_on(env().now());
+    const bool tell = down_.goes_on(env().now());
     env().counters->add("settle_table_relay_failures_total",
                         {{"table", mapping_.table}, {"fault", "destination"}});
-    env().log->write(
-        log_level::warning, "table_relay_paused",
-        {{"table", mapping_.table}, {"failures", std::to_string(down_.failures())}, {"reason", *done_.down}});
+    if (tell)
+      env().log->write(log_level::warning, "table_relay_paused",
+                       {{"table", mapping_.table},
+                        {"failures", std::to_string(down_.failures())},
+                        {"reason", *done_.down}});
   } else if (down_.lasts()) {
     down_.ends(env().now());
     env().log->write(log_level::info, "table_relay_resumed", {{"table", mapping_.table}});
@@ -293,8 +296,10 @@ void table_relay::engine::leave() noexcept {
     next_ = {};
     held_.clear();
   } catch (const std::exception& e) {
-    env().log->write(log_level::warning, "table_relay_leave_failed",
-                     {{"table", mapping_.table}, {"error", e.what()}});
+    if_possible([&] {
+      env().log->write(log_level::warning, "table_relay_leave_failed",
+                       {{"table", mapping_.table}, {"error", e.what()}});
+    });
   }
 }
 

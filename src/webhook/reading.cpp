@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cctype>
 
+#include "base/json_members.hpp"
 #include "base/text.hpp"
 #include "base/time_text.hpp"
 #include "settle/error.hpp"
@@ -41,6 +42,10 @@ class finder {
     return boost::json::serialize(*member);
   }
 
+  // A member is there twice, and we would take one of them where the sender meant the other. Of what was
+  // read.
+  bool is_ambiguous() const { return is_ambiguous_; }
+
  private:
   static std::string text_of(const boost::json::value* member) {
     if (member == nullptr) return {};
@@ -64,13 +69,15 @@ class finder {
     if (!parsed_) {
       boost::system::error_code failed;
       parsed_ = boost::json::parse({in_.body.data(), in_.body.size()}, failed);
-      if (failed) parsed_ = boost::json::value();
+      is_ambiguous_ = !failed && repeats_a_member(in_.body, *parsed_);
+      if (failed || is_ambiguous_) parsed_ = boost::json::value();
     }
     return &*parsed_;
   }
 
   const request& in_;
   std::optional<boost::json::value> parsed_;
+  bool is_ambiguous_ = false;
 };
 
 bool is_signed_header(const source& of, std::string_view name) {
@@ -147,12 +154,13 @@ reading read_event(const source& of, const request& from) {
   what.source = of.name;
   what.id = in.find(of.event_id);
   what.key = in.find(of.key);
+  what.type = one_line(in.find(of.type), event_limits::name_bytes_max);
+  what.time = provider_time(in.find(of.time));
+  if (in.is_ambiguous()) return {std::nullopt, "the body has a JSON member twice in one object"};
   auto problem = name_problem(what.id, {"event id of the webhook", limits::id_bytes_max});
   if (problem.empty())
     problem = name_problem(what.key, {"key of the webhook", event_limits::key_bytes_max, true});
   if (!problem.empty()) return {std::nullopt, problem};
-  what.type = one_line(in.find(of.type), event_limits::name_bytes_max);
-  what.time = provider_time(in.find(of.time));
   what.headers = kept_headers(of, from);
   what.body = std::string(from.body);
   reading done{std::move(what), {}};

@@ -112,6 +112,19 @@ TEST(webhook_reading, says_which_time_it_could_not_read) {
   EXPECT_EQ(read_event(of, {.body = R"({"id":"evt_1","created":12})"}).unread_time, "");
 }
 
+// Proves I8: whoever looks at the other one sees another event
+TEST(webhook_reading, a_body_with_a_member_twice_is_refused) {
+  const auto of = stripe_source();
+  EXPECT_TRUE(read_event(of, {.body = R"({"id":"evt_1","note":"a:b \" : c"})"}).what);
+  for (const auto* body :
+       {R"({"id":"evt_1","id":"evt_2"})", R"({"id":"evt_1","data":{"object":{"id":"a","id":"b"}}})",
+        R"({"id":"evt_1","\u0069d":"evt_2"})"}) {
+    const auto read = read_event(of, {.body = body});
+    EXPECT_FALSE(read.what) << body;
+    EXPECT_NE(read.error.find("twice"), std::string::npos) << read.error;
+  }
+}
+
 // Proves I8: the signature is taken over the id without blanks around it
 TEST(webhook_reading, blanks_around_an_id_in_a_header_make_no_other_event) {
   const auto of = webhook::standard("crm", {"whsec_TQ=="});

@@ -68,6 +68,12 @@ class verifier::engine {
   }
 
  private:
+  // Some providers show their keys without the padding at the end. Signatures are read strictly all the same.
+  static std::string padded(std::string base64) {
+    if (!base64.ends_with('=')) base64.append((4 - base64.size() % 4) % 4, '=');
+    return base64;
+  }
+
   // Never names the key: errors end in logs.
   void add(const std::string& key) {
     if (how_.how != scheme::standard) {
@@ -79,7 +85,7 @@ class verifier::engine {
     if (key.starts_with("whsk_"))
       refuse_option("a key is the provider's private one (whsk_); it wants whpk_");
     if (!is_public && !key.starts_with("whsec_")) refuse_option("a key begins neither with whsec_ nor whpk_");
-    auto decoded = from_base64(std::string_view(key).substr(is_public ? 5 : 6));
+    auto decoded = from_base64(padded(key.substr(is_public ? 5 : 6)));
     if (!decoded || decoded->empty()) refuse_option("a key is not base64");
     if (is_public && decoded->size() != hooks::ed25519_key_bytes)
       refuse_option("a whpk_ key is not 32 bytes long");

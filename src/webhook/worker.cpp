@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/if_possible.hpp"
 #include "base/json.hpp"
 #include "base/log_limit.hpp"
 #include "base/retry.hpp"
@@ -183,8 +184,10 @@ class worker::engine {
     try {
       hooks::unmark_start(db_, one);
     } catch (const std::exception& e) {
-      env().log->write(log_level::warning, "webhook_mark_stays",
-                       {{"source", one.what.source}, {"event_id", one.what.id}, {"error", e.what()}});
+      if_possible([&] {
+        env().log->write(log_level::warning, "webhook_mark_stays",
+                         {{"source", one.what.source}, {"event_id", one.what.id}, {"error", e.what()}});
+      });
     }
   }
 

@@ -224,6 +224,9 @@ TEST_F(cli, passes_json_on_without_rounding_and_on_one_line) {
   EXPECT_NE(out.find("\"data\":[12345678901234567890123, 1]}\n"), std::string::npos) << out;
   EXPECT_NE(out.find("\"data_base64\":\"e25vdCBqc29u\"}\n"), std::string::npos) << out;
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 2);
+  settle({"publish", "odd", "relay", "--payload", "{}", "--content-type", "Application/Vnd.Shop+JSON; v=1"});
+  settle({"relay", "--once"});
+  EXPECT_TRUE(settle_json({"tail", "odd", "--from-start"}).at("data").is_object()) << "types have no case";
 }
 
 TEST_F(cli, never_lets_stored_text_control_the_terminal) {

@@ -78,6 +78,13 @@ class daemon : public testing::Test {
     sqlite::open_broker(data() + "/broker.db");
   }
 
+  static std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> all;
+    for (const auto& one : fs::directory_iterator(folder)) all.push_back(one.path().filename().string());
+    std::ranges::sort(all);
+    return all;
+  }
+
   std::string data() const { return dir.file("data"); }
 
   test::temp_dir dir;
@@ -208,11 +215,11 @@ TEST_F(daemon, closes_silent_clients_and_those_beyond_its_limit) {
   running->end(SIGTERM);
   const auto patient = start_ready({"--http-connections-max", "1"});
   const client first(patient->port());
-  first.send("GET /healthz HTTP/1.1\r\nHost: test\r\n");
+  first.send("POST /v1/keys/claim HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{");
   const client second(patient->port());
   EXPECT_TRUE(second.rest().starts_with("HTTP/1.1 503 "));
-  first.send("Connection: close\r\n\r\n");
-  EXPECT_NE(first.rest().find("200 OK"), std::string::npos);
+  first.send("}");
+  EXPECT_NE(first.rest().find("service is missing"), std::string::npos);
   EXPECT_TRUE(eventually([&] {
     return std::regex_search(get(patient->port(), "/metrics").body,
                              std::regex("settle_http_refused_connections_total [1-9]"));
@@ -256,6 +263,10 @@ TEST_F(daemon, does_not_start_on_an_address_in_use) {
   const auto first = start_ready();
   const auto at = "127.0.0.1:" + std::to_string(first->port());
   expect_refused({"--data", dir.file("other"), "--listen", at}, 2, "cannot listen on " + at);
+  EXPECT_FALSE(fs::exists(dir.file("other"))) << "it leaves no folder behind";
+  fs::create_directory(dir.file("another"));
+  expect_refused({"--data", dir.file("another"), "--listen", at}, 2, "cannot listen on " + at);
+  EXPECT_TRUE(fs::is_empty(dir.file("another"))) << "nor anything in one that was there";
 }
 
 TEST_F(daemon, tells_systemd_when_it_is_ready_and_when_it_stops) {
@@ -323,6 +334,20 @@ TEST_F(daemon, does_not_start_on_a_file_that_is_no_database) {
   fs::create_directory(data());
   write_file(data() + "/settle.db", std::string(8192, 'x'));
   expect_refused({"--data", data(), "--listen", "127.0.0.1:0"}, 2, "store_corrupt");
+  EXPECT_EQ(names_in(data()), std::vector<std::string>{"settle.db"}) << "and leaves nothing beside it";
+  EXPECT_EQ(content_of(data() + "/settle.db"), std::string(8192, 'x'));
+  fs::create_directory(dir.file("notes"));
+  write_file(dir.file("notes/todo.txt"), "buy milk\n");
+  expect_refused(
+      {"--data", dir.file("other"), "--database", dir.file("notes/todo.txt"), "--listen", "127.0.0.1:0"}, 2,
+      "store_corrupt");
+  EXPECT_EQ(names_in(dir.file("notes")), std::vector<std::string>{"todo.txt"});
+  EXPECT_FALSE(fs::exists(dir.file("other")));
+  fs::create_directory(dir.file("notes/folder"));
+  expect_refused(
+      {"--data", dir.file("other"), "--database", dir.file("notes/folder"), "--listen", "127.0.0.1:0"}, 3,
+      "store_unavailable");
+  EXPECT_EQ(names_in(dir.file("notes")), (std::vector<std::string>{"folder", "todo.txt"}));
 }
 
 TEST_F(daemon, names_line_and_nearest_key_of_what_is_wrong_in_its_file) {

@@ -205,6 +205,28 @@ TEST_F(http_limits, of_connections) {
   EXPECT_EQ(connect().ask(get_of("/quick")).status, 200) << "there is room again";
 }
 
+// Slow clients, each in its own way, and twice as many as there are places.
+TEST_F(http_limits, let_nobody_keep_a_place_who_asks_for_nothing) {
+  start({.connections_max = 64,
+         .first_byte_time_max = std::chrono::minutes(1),
+         .header_time_max = std::chrono::minutes(1)});
+  auto regular = connect(), uploading = connect();
+  EXPECT_EQ(regular.ask(get_of("/quick")).status, 200);
+  uploading.send("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab");
+  std::vector<raw_http> slow;
+  for (int n = 0; n < 128; ++n) {
+    auto& one = slow.emplace_back(server_->port());
+    if (n % 2 == 0) one.send("GET /quick HTTP/1.1\r\nX-Slow: ");
+    EXPECT_EQ(connect().ask(get_of("/quick")).status, 200) << n;
+  }
+  EXPECT_EQ(regular.ask(get_of("/quick")).status, 200) << "who has just been served keeps its place";
+  uploading.send("cd");
+  EXPECT_EQ(uploading.answer().status, 200) << "and so does who has asked for something";
+  EXPECT_EQ(slow[0].answer().status, 503) << "the first to go is told so";
+  EXPECT_TRUE(slow[1].ends());
+  EXPECT_GE(eventually_counted("settle_http_refused_connections_total", {}), 60);
+}
+
 TEST_F(http_limits, of_file_descriptors_make_it_pause_and_go_on) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP()

@@ -70,6 +70,23 @@ TEST_F(keys_api, claims_completes_and_answers_from_the_record) {
   EXPECT_EQ(again.at("answer"), answer);
 }
 
+// Proves I4: others have been given the first one
+TEST_F(keys_api, a_second_completion_with_another_answer_is_told_the_recorded_one) {
+  const auto mine = token();
+  const auto completion = [&](int status, const std::string& body) {
+    return with({{"token", mine}, {"answer", json::object{{"status", status}, {"body", body}}}});
+  };
+  ask("complete", completion(201, "paid"));
+  EXPECT_EQ(ask("complete", completion(201, "paid")).at("outcome"), "completed") << "the same one, repeated";
+  for (const auto& other : {completion(201, "not paid"), completion(500, "paid")}) {
+    const auto told = ask("complete", other, 409);
+    EXPECT_EQ(told.at("code"), "claim_completed_otherwise");
+    EXPECT_EQ(told.at("answer").at("status"), 201);
+    EXPECT_EQ(told.at("answer").at("body"), "paid");
+  }
+  EXPECT_EQ(ask("claim", with()).at("answer").at("body"), "paid");
+}
+
 // Proves I1: the router decodes paths, so an escape that need not be there is the same operation.
 TEST_F(keys_api, serves_a_path_with_escapes_like_the_plain_one) {
   const auto claim = with({{"key", "k-2"}});

@@ -191,6 +191,89 @@ TEST_F(postgres_daemon, starts_while_its_server_is_away) {
   EXPECT_TRUE(shows(*running, {"settle_relay_published_total 1"}));
 }
 
+TEST_F(postgres_daemon, tells_the_log_of_an_outage_once_and_then_less_and_less) {
+  const test::private_server server;
+  const auto running = start_ready(server.conninfo());
+  server.command("stop postgres");
+  EXPECT_TRUE(eventually([&] {
+    const auto page = get(running->port(), "/metrics").body;
+    get(running->port(), "/readyz");
+    const std::string count = "settle_service_failures_total{service=\"relay\"} ";
+    const auto at = page.find(count);
+    return at != std::string::npos && std::stoi(page.substr(at + count.size())) >= 10;
+  }));
+  const auto log = running->log();
+  const auto lines = [&](const std::string& text) {
+    int count = 0;
+    for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
+    return count;
+  };
+  for (const auto* line : {" service_failed service=relay ", " scrape_failed ", " readiness_failed "}) {
+    EXPECT_GE(lines(line), 1) << log;
+    EXPECT_LE(lines(line), 4) << log;
+  }
+  server.command("start postgres");
+  EXPECT_TRUE(running->logs(" info service_resumed service=relay ")) << running->log();
+}
+
+TEST_F(postgres_daemon, shows_no_statement_of_its_own_to_whoever_asks_whether_it_is_ready) {
+  const test::scratch_database own;
+  const auto running = start_ready(own.conninfo());
+  own.run("alter table settle.migrations rename column checksum to elsewhere");
+  own.run("alter table settle.members rename to elsewhere_too");
+  EXPECT_TRUE(is_not_ready(*running, own.name() + " at "));
+  EXPECT_TRUE(is_not_ready(*running, "the relay fails: "));
+  const auto page = get(running->port(), "/readyz").body;
+  for (const auto* internal : {"select", "update", "insert", "SQLSTATE", "settle.members"})
+    EXPECT_EQ(page.find(internal), std::string::npos) << page;
+  EXPECT_TRUE(running->logs(" warning readiness_failed ")) << running->log();
+}
+
+// Proves O1: the relay's leases and wake-ups need sessions
+TEST_F(postgres_daemon, does_not_start_behind_a_pooler_that_hands_sessions_around) {
+  if (const auto missing = test::pgbouncer_missing(); !missing.empty()) GTEST_SKIP() << missing;
+  const test::scratch_database own;
+  const auto refused = start(test::with(test::pgbouncer_conninfo(), "dbname=" + own.name()))->end();
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_NE(refused.err.find("settled: invalid_argument: --database names a pooler in transaction mode"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("pool_mode = session"), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(dir.file("data"))) << "and leaves nothing behind";
+  EXPECT_EQ(own.run("select count(*) from pg_namespace where nspname = 'settle'"), "0");
+}
+
+// Proves I2: readiness is true also of what changes while it runs
+TEST_F(postgres_daemon, is_not_ready_behind_such_a_pooler_if_one_is_put_in_between_later) {
+  if (const auto missing = test::pgbouncer_missing(); !missing.empty()) GTEST_SKIP() << missing;
+  const test::scratch_database own;
+  const auto service_at = [&](const std::string& conninfo) {
+    std::string lines = "[orders]\n";
+    for (const auto* word : {"host", "port", "user", "password"})
+      lines += std::string(word) + "=" + test::word_of(conninfo, word) + "\n";
+    write_file(dir.file("services"), lines + "dbname=" + own.name() + "\n");
+  };
+  service_at(test::postgres_conninfo());
+  const program running(
+      SETTLED, {"--data", dir.file("data"), "--listen", "127.0.0.1:0", "--http-timeout", "2s"},
+      dir.file("switched"),
+      {.variables = {"SETTLE_DATABASE=service=orders", "PGSERVICEFILE=" + dir.file("services")}});
+  EXPECT_TRUE(running.logs(" info ready ")) << running.log();
+  EXPECT_TRUE(is_ready(running));
+  service_at(test::pgbouncer_conninfo());
+  own.run(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> "
+      "pg_backend_pid()");
+  EXPECT_TRUE(is_not_ready(running, "pooler in transaction mode"));
+  for (int n = 0; n < 40; ++n) {
+    const auto got = test::post(running.port(), "/v1/keys/claim", "",
+                                R"({"service":"shop","caller":"ann","key":"k-)" + std::to_string(n) + "\"}");
+    EXPECT_TRUE(got.status == 200 || got.status == 503) << got.status << got.body;
+  }
+  service_at(test::postgres_conninfo());
+  EXPECT_TRUE(is_ready(running)) << get(running.port(), "/readyz").body << running.log();
+}
+
 // Proves O12
 TEST_F(postgres_daemon, is_not_ready_on_another_cluster_until_the_outbox_is_rebased) {
   const test::scratch_database own;

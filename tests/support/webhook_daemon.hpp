@@ -18,7 +18,7 @@ inline constexpr std::string_view stripe_secret = "whsec_hunter2_of_stripe";
 inline constexpr std::string_view standard_secret = "hunter2_of_standard_bytes";
 inline constexpr std::string_view gateway_secret = "hunter2 of the gateway";
 
-// Three sources; keys from a variable, from a file and from both.
+// Three sources; keys from variables and from a file, with blanks around them.
 inline constexpr std::string_view three_sources = R"(
 [webhook.stripe]
 scheme = "stripe"
@@ -42,7 +42,7 @@ body_bytes_max = "20KiB"
 class webhook_daemon : public ::testing::Test {
  protected:
   webhook_daemon() {
-    write_file(dir.file("gateway.keys"), "an older key\n" + std::string(gateway_secret) + "\n\n");
+    write_file(dir.file("gateway.keys"), "an older key\n \t" + std::string(gateway_secret) + " \t\r\n \t\n");
     configure(three_sources);
   }
 
@@ -56,7 +56,7 @@ class webhook_daemon : public ::testing::Test {
 
   static std::vector<std::string> secrets() {
     return {"STRIPE_WEBHOOK_SECRET=" + std::string(stripe_secret),
-            "CRM_KEYS=whsec_" + to_base64(standard_secret) + "\nwhsec_" + to_base64("the next one")};
+            "CRM_KEYS=whsec_" + to_base64(standard_secret) + " \n whsec_" + to_base64("the next one")};
   }
 
   std::unique_ptr<program> start(std::vector<std::string> more = {},

@@ -6,6 +6,8 @@
 //     return settle::http::json(201, {{"id", place_order(given->as_object())}});
 //   });
 //
+// A document with a member twice in one object is refused: nobody can tell which of them was meant.
+//
 // Link Boost::json, or include <boost/json/src.hpp> in one source file.
 #pragma once
 
@@ -44,16 +46,46 @@ class parsed_json {
 
 namespace detail {
 
-// application/json or anything/…+json, whatever parameters follow.
+// application/json or anything/…+json, in either case, whatever parameters follow.
 inline bool is_json_type(std::string_view type) {
   type = type.substr(0, type.find(';'));
-  while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
+  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
   constexpr std::string_view suffix = "+json";
   return same_name(type, "application/json") ||
          (type.size() > suffix.size() && same_name(type.substr(type.size() - suffix.size()), suffix));
 }
 
+// Members of all objects in a document.
+inline std::size_t members_of(const boost::json::value& value) {
+  std::size_t count = 0;
+  if (const auto* object = value.if_object()) {
+    count = object->size();
+    for (const auto& one : *object) count += members_of(one.value());
+  } else if (const auto* array = value.if_array()) {
+    for (const auto& one : *array) count += members_of(one);
+  }
+  return count;
+}
+
 }  // namespace detail
+
+// Whether an object has a member twice: one reader takes the first, another one the last. `text` is what
+// `value` was parsed from. Each member as written has a colon outside of strings; of two with one name, one
+// was kept.
+inline bool repeats_a_member(std::string_view text, const boost::json::value& value) {
+  std::size_t colons = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"')
+      in_string = !in_string;
+    else if (in_string && c == '\\')
+      ++at;
+    else if (!in_string && c == ':')
+      ++colons;
+  }
+  return colons != detail::members_of(value);
+}
 
 // `in` is where the value keeps what it holds.
 inline parsed_json parse_json(std::string_view text, const json_limits& limits = {},
@@ -66,6 +98,8 @@ inline parsed_json parse_json(std::string_view text, const json_limits& limits =
   if (failed == boost::json::error::too_deep)
     return problem(400, "json_too_deep", "the JSON document is nested too deeply");
   if (failed) return problem(400, "json_invalid", "the body is not JSON: " + failed.message());
+  if (repeats_a_member(text, value))
+    return problem(400, "json_ambiguous", "the JSON document has a member twice in one object");
   return value;
 }
 
