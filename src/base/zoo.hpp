@@ -29,6 +29,8 @@ enum class bug {
   expiry_before_replay,            // records and horizons stop the replay that was asked for
   overtaking_a_parked_key,         // later messages of a key run while an earlier one waits
   lease_frees_the_key,             // an expired claim is taken for one that was not executed: it runs twice
+  epoch_by_the_clock,              // read before a wait, or from one that is behind: the next holder has a
+                                   // lower one
   fence_by_clock,                  // a lock that was valid when somebody looked: its paused owner writes
   key_checked_then_inserted,       // two requests both see "no record", and both commit what they did
   key_recorded_after_commit,       // a crash between effects and record: the repetition runs again

@@ -44,12 +44,6 @@ inline claim_outcome outcome_of_take_over(when_unknown policy) {
   return policy == when_unknown::ask ? claim_outcome::ask : claim_outcome::claimed;
 }
 
-// The clock in microseconds, or one more than before where the clock is behind: so epochs also grow over a
-// release, which leaves no row, as far as clocks agree.
-inline std::int64_t next_epoch(timestamp now, std::int64_t last = 0) {
-  return std::max<std::int64_t>(now.time_since_epoch().count(), last + 1);
-}
-
 // Full hours, rounded up.
 inline timestamp expiry(timestamp now, duration keep) {
   return std::chrono::ceil<std::chrono::hours>(now + keep);
