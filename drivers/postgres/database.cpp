@@ -11,6 +11,7 @@ postgres_database::postgres_database(const std::string& conninfo, const options&
       options_(opts),
       watchers_(std::make_shared<wake_list>()),
       hints_(to_, options_.env, *watchers_),
+      members_(to_, options_),
       committed_([this] {
         watchers_->wake();
         hints_.give();

@@ -11,6 +11,7 @@ sqlite_database::sqlite_database(const std::string& path, const options& opts)
       options_(opts),
       first_(open_handle(where_, static_cast<int>(opts.busy_timeout / std::chrono::milliseconds(1)))),
       queue_(opts.vfs.empty() ? path + "-queue" : std::string()),
+      members_(opts.vfs.empty() ? path + "-members" : std::string()),
       checkpointer_(where_, opts.checkpoint_pages),
       pool_({path, opts.connections_max, opts.busy_timeout}, [this](const std::stop_token&) {
         return std::make_unique<sqlite_connection>(where_, queue_, checkpointer_, options_.busy_timeout,

@@ -57,13 +57,28 @@ enum class when_unknown {
   reissue,  // takes it over as `claimed`: only where whoever does the work deduplicates by the same key
 };
 
-// Names one holding of a key. The epoch grows with every take-over: pass it on where something can refuse a
-// lower one than it has seen. After a release nothing is left to count from, and the next claim begins with
-// the clock, of its process or in Redis of the server: there it grows as far as clocks agree.
+// Names one holding of a key. The epoch grows with every holder of the key, whether the one before was taken
+// over, released or completed and forgotten: pass it on where something can refuse a lower one than it has
+// seen. In Redis that holds as long as the server keeps its data; what has forgotten it goes on from its
+// clock.
 struct claim_token {
   uuid run = {};
   std::int64_t epoch = 0;
   friend bool operator==(const claim_token&, const claim_token&) = default;
+};
+
+// What operators are shown of a request whose outcome is unknown (`settle keys unknown`), so that they find
+// the payment that it was about. All of it is optional, and stored as it is given until the record is
+// forgotten: of the caller and the key, whose identity is stored as a hash, give as much as may be read (all,
+// or a beginning), and no secrets. 1,024 bytes altogether at most. Not stored in Redis.
+struct claim_about {
+  std::string_view caller = {};
+  std::string_view key = {};
+  std::string_view method = {};  // of HTTP
+  std::string_view target = {};
+  std::string_view label = {};  // anything else: "payment of order 42"
+
+  static constexpr std::size_t bytes_max = 1024;
 };
 
 struct claim_request {
@@ -79,6 +94,7 @@ struct claim_request {
   when_unknown on_unknown = when_unknown::hold;
   // Names this claim, so that it can be repeated after an error. Nothing: one is drawn.
   std::optional<uuid> run = std::nullopt;
+  claim_about about = {};
 };
 
 enum class claim_outcome { claimed, ask, completed, in_flight, mismatch, unknown };
@@ -128,8 +144,10 @@ struct unknown_claim {
   std::string service;
   std::string identity;  // hexadecimal; tells nobody whose key it was
   claim_token token;
-  timestamp claimed_at;
+  timestamp claimed_at;  // by its first holder
   timestamp lease_until;
+  // As the claimer gave it (claim_about), the last one that gave any.
+  std::string caller = {}, key = {}, method = {}, target = {}, label = {};
 };
 
 class claims {

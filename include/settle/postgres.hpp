@@ -48,7 +48,7 @@ struct options {
   // migrations, have no such limit.
   duration statement_timeout = std::chrono::seconds(30);
   // Connections, so transactions, at the same time. Each is a process of the server, and its max_connections
-  // (100 by default) is for all programs. A watch() and the sender of wake-ups have one more each.
+  // (100 by default) is for all programs. A watch(), the sender of wake-ups and relays have one more each.
   int connections_max = 16;
   // Statements with names are prepared once per connection. Switch it off behind a pooler in transaction
   // mode (PgBouncer): then nothing is left in a session, busy_timeout does not reach locks, and watch()

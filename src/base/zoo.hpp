@@ -30,10 +30,11 @@ enum class bug {
   overtaking_a_parked_key,    // later messages of a key run while an earlier one waits
   charge_kept_when_left_out,  // a failed message leaves its batch, and a later one of its key is parked first
   lease_frees_the_key,        // an expired claim is taken for one that was not executed: it runs twice
-  fence_by_clock,             // a lock that was valid when somebody looked: its paused owner writes
-  key_checked_then_inserted,  // two requests both see "no record", and both commit what they did
-  key_recorded_after_commit,  // a crash between effects and record: the repetition runs again
-  key_joined_as_text,         // "a:b" with key "c" is answered what "a" got for its key "b:c"
+  epoch_by_the_clock,  // read before a wait, or from one that is behind: the next holder has a lower one
+  fence_by_clock,      // a lock that was valid when somebody looked: its paused owner writes
+  key_checked_then_inserted,       // two requests both see "no record", and both commit what they did
+  key_recorded_after_commit,       // a crash between effects and record: the repetition runs again
+  key_joined_as_text,              // "a:b" with key "c" is answered what "a" got for its key "b:c"
   state_checked_then_changed,      // two callers see the same state, and both move the row
   quantity_read_then_written,      // two buyers see the same rest, and both take it
   webhook_checked_then_noted,      // two deliveries both see "not applied yet"

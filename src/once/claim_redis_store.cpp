@@ -14,17 +14,26 @@ namespace {
 
 constexpr int scripts_max = 3;  // of one batch, each but the last with an unknown outcome
 
-// A key per call; of each ten values: operation, run, fingerprint, lease and keep in microseconds, policy,
-// and status, headers, body and hash of an answer. The rules are those of judge(); the clock is the server's.
-// What has no answer has no time to live: it may only be forgotten when it is known. Then it is kept for as
-// long as its claim or its completion says, whichever is longer.
-const redis::script& claims_script() {
-  static const redis::script made(R"(
+// A key per call, and as the last one the highest epoch that any claim has got: a claim that was released or
+// has expired leaves nothing else to count from. Of each call ten values: operation, run, fingerprint, lease
+// and keep in microseconds, policy, and status, headers, body and hash of an answer. The rules are those of
+// judge(); the clock is the server's. An epoch is the clock in microseconds, or one more than the highest
+// where that is ahead; it stays below 2^53, up to which Lua counts exactly, until the year 2255. What has no
+// answer has no time to live: it may only be forgotten when it is known. Then it is kept for as long as its
+// claim or its completion says, whichever is longer.
+constexpr const char* claims_lua = R"(
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.0f', number) end
 local function recorded(key)
   return {'completed', unpack(redis.call('HMGET', key, 'status', 'headers', 'body', 'hash'))}
+end
+
+local epochs = KEYS[#KEYS]
+local function next_epoch()
+  local epoch = text(math.max(now, tonumber(redis.call('GET', epochs) or '0') + 1))
+  redis.call('SET', epochs, epoch)
+  return epoch
 end
 
 local function hold(key, run, epoch, lease, keep_until)
@@ -37,7 +46,7 @@ local function claim(key, run, fingerprint, lease, keep_until, policy)
   local known = redis.call('HMGET', key, 'run', 'epoch', 'fingerprint', 'lease_until', 'status', 'keep_until')
   if not known[1] then
     redis.call('HSET', key, 'fingerprint', fingerprint, 'claimed_at', text(now))
-    return {'claimed', hold(key, run, text(now), lease, keep_until)}
+    return {'claimed', hold(key, run, next_epoch(), lease, keep_until)}
   end
   if fingerprint ~= '' and known[3] ~= '' and fingerprint ~= known[3] then return {'mismatch'} end
   if known[5] then return recorded(key) end
@@ -51,7 +60,7 @@ local function claim(key, run, fingerprint, lease, keep_until, policy)
   if left > 0 then return {'in_flight', text(left)} end
   if policy == 'hold' then return {'unknown'} end
   keep_until = math.max(keep_until, tonumber(known[6] or 0))
-  return {as, hold(key, run, text(math.max(now, tonumber(known[2]) + 1)), lease, keep_until)}
+  return {as, hold(key, run, next_epoch(), lease, keep_until)}
 end
 
 local function finish(operation, key, run, lease, keep_until, status, headers, body, hash)
@@ -74,7 +83,7 @@ local function finish(operation, key, run, lease, keep_until, status, headers, b
 end
 
 local answers = {}
-for n = 1, #KEYS do
+for n = 1, #KEYS - 1 do
   local a = (n - 1) * 10
   local operation, run, lease = ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 4])
   local keep_until = now + tonumber(ARGV[a + 5])
@@ -85,7 +94,10 @@ for n = 1, #KEYS do
   end
 end
 return answers
-)");
+)";
+
+const redis::script& claims_script() {
+  static const redis::script made(claims_lua);
   return made;
 }
 
@@ -125,6 +137,7 @@ class redis_claims final : public batched_claims {
       std::visit([&](const auto& one) { append(values, one); }, call);
       runs.push_back(values[values.size() - values_per_call + 1]);
     }
+    keys.push_back(prefix_ + ":epoch");
     const auto replies = run_script(keys, values);
     if (replies.items.size() != calls.size())
       throw error(errc::statement_failed, "not the answer of the script of claims");

@@ -44,12 +44,6 @@ inline claim_outcome outcome_of_take_over(when_unknown policy) {
   return policy == when_unknown::ask ? claim_outcome::ask : claim_outcome::claimed;
 }
 
-// The clock in microseconds, or one more than before where the clock is behind: so epochs also grow over a
-// release, which leaves no row, as far as clocks agree.
-inline std::int64_t next_epoch(timestamp now, std::int64_t last = 0) {
-  return std::max<std::int64_t>(now.time_since_epoch().count(), last + 1);
-}
-
 // What a completion of this token is told that has changed nothing. A repeated one is done; another answer
 // does not take the place of the one that others may have been given.
 inline claim_answer told_again(const known_claim& known, const answer& now) {

@@ -11,6 +11,7 @@
 #include "base/doubt.hpp"
 #include "base/encoding.hpp"
 #include "base/zoo.hpp"
+#include "once/claim_about.hpp"
 #include "once/claim_calls.hpp"
 #include "once/claim_rules.hpp"
 #include "queries/once.hpp"
@@ -35,6 +36,36 @@ std::optional<known_claim> read_known(const result& rows) {
   known_claim known{row[1].text(), row[0].integer(), row[2].bytes(), duration(row[7].integer())};
   if (!row[3].is_null()) known.what = read_stored(rows, 1)->what;
   return known;
+}
+
+// PostgreSQL: the number of the lock that whoever draws an epoch of this key holds. Not the one of a request
+// that is a transaction: that one is somebody else's.
+std::int64_t turn_of(const std::string& identity) {
+  constexpr std::int64_t of_claims = 0x636c61696d73;  // "claims"
+  return lock_number(identity) ^ of_claims;
+}
+
+struct taking_over {
+  std::string_view identity, run;
+  duration lease;
+  std::int64_t seen_epoch;
+  timestamp expires;
+  std::string about = {};  // empty: it stays what it was
+};
+
+// Its new epoch; nothing if the claim is not as it was seen any more.
+std::optional<std::int64_t> take_over(database& db, transaction& tx, const taking_over& how) {
+  parameters row{blob{std::string(how.identity)},
+                 how.run,
+                 how.lease.count(),
+                 clock_of(db),
+                 how.seen_epoch,
+                 how.expires,
+                 how.about.empty() ? value() : value(how.about)};
+  if (db.speaks() == dialect::postgres) row.emplace_back(turn_of(std::string(how.identity)));
+  const auto taken = tx.execute(statement{queries::once::take_over_claim, std::move(row)});
+  if (taken.empty()) return std::nullopt;
+  return taken[0][0].integer();
 }
 
 // The calls of a batch, on their way through the database.
@@ -124,6 +155,7 @@ class batch {
         throw error(errc::store_busy, "an idempotency key changes hands faster than it can be asked for");
       const bool locked = in_order_ && !tried;
       const auto changing = tried ? 0 : kinds_that_end();
+      waits_ = true;
       const auto unchanged =
           tried ? open : change_all(open, [&](std::span<const repeated> all) { return tx.execute_all(all); });
       const auto known = look_at(tx, unchanged);
@@ -160,8 +192,14 @@ class batch {
   }
 
   parameters row_of(std::size_t n, const claim_request& of) const {
-    return {blob{opened_[n].identity},    of.who.service,   opened_[n].run,        next_epoch(now_),
-            blob{opened_[n].fingerprint}, of.lease.count(), expiry(now_, of.keep), clock_of(db_)};
+    parameters row{blob{opened_[n].identity},    of.who.service,   opened_[n].run,
+                   blob{opened_[n].fingerprint}, of.lease.count(), expiry(now_, of.keep),
+                   stored_about(of.about),       clock_of(db_)};
+    if (db_.speaks() == dialect::postgres) {
+      row.emplace_back(turn_of(opened_[n].identity));
+      row.push_back(waits_ ? value(std::int64_t{1}) : value());
+    }
+    return row;
   }
   parameters row_of(std::size_t n, const claim_completion& of) const {
     parameters row{blob{opened_[n].identity}, opened_[n].run, expiry(now_, of.keep)};
@@ -225,7 +263,7 @@ class batch {
         const auto changed = changed_by(*next, served);
         for (std::size_t i = 0; i < served.size(); ++i) {
           if (changed[i])
-            answers_[served[i]] = answer_of_change(served[i]);
+            answers_[served[i]] = answer_of_change(served[i], *changed[i]);
           else
             unchanged.push_back(served[i]);
         }
@@ -234,31 +272,34 @@ class batch {
     return unchanged;
   }
 
-  // Which of the calls that one statement has served. Of those that were not all, inserts tell their rows, in
-  // the order of the calls: the run says whose it is, if two want the same key. Completions tell their places
-  // in the arrays.
-  std::vector<bool> changed_by(const result& done, std::span<const std::size_t> served) const {
-    const bool all = done.affected() == static_cast<std::int64_t>(served.size());
-    std::vector<bool> changed(served.size(), all);
-    if (all) return changed;
+  // Which of the calls that one statement has served, a claim with its epoch. Inserts tell their rows, in the
+  // order of the calls: the run says whose it is, if two want the same key. Completions that were not all
+  // tell their places in the arrays.
+  std::vector<std::optional<std::int64_t>> changed_by(const result& done,
+                                                      std::span<const std::size_t> served) const {
+    std::vector<std::optional<std::int64_t>> changed(served.size());
+    if (served.empty()) return changed;
     if (std::holds_alternative<claim_request>(calls_[served[0]])) {
       std::size_t told = 0;
       for (std::size_t i = 0; i < served.size() && told < done.size(); ++i) {
         const auto& of = opened_[served[i]];
-        changed[i] = done[told][0].bytes() == of.identity && done[told][1].text() == of.run;
-        told += changed[i] ? 1 : 0;
+        if (done[told][0].bytes() != of.identity || done[told][1].text() != of.run) continue;
+        changed[i] = done[told++][2].integer();
       }
+    } else if (done.affected() == static_cast<std::int64_t>(served.size())) {
+      std::ranges::fill(changed, 0);
     } else {
       for (std::size_t row = 0; row < done.size(); ++row)
-        changed.at(static_cast<std::size_t>(done[row][0].integer() - 1)) = true;
+        changed.at(static_cast<std::size_t>(done[row][0].integer() - 1)) = 0;
     }
     return changed;
   }
 
-  claim_answer answer_of_change(std::size_t n) const {
+  claim_answer answer_of_change(std::size_t n, std::int64_t epoch) const {
     const auto* claim = std::get_if<claim_request>(&calls_[n]);
     if (claim == nullptr) return claim_ended::done;
-    return held(n, claim_outcome::claimed, next_epoch(now_));
+    if (zoo::has(zoo::bug::epoch_by_the_clock)) epoch = now_.time_since_epoch().count();
+    return held(n, claim_outcome::claimed, epoch);
   }
 
   claim_result held(std::size_t n, claim_outcome as, std::int64_t epoch) const {
@@ -329,12 +370,15 @@ class batch {
     const auto verdict = judge(known, opened_[n], policy);
     if (must_extend(known, verdict, asked)) returned.push_back(n);
     if (verdict != verdict::take_over) return told(known, verdict, asked);
-    const auto epoch = next_epoch(now_, known.epoch);
-    const auto taken = tx.execute(queries::once::take_over_claim,
-                                  {blob{opened_[n].identity}, opened_[n].run, epoch, asked.lease.count(),
-                                   clock_of(db_), known.epoch, expiry(now_, asked.keep)});
-    if (taken.affected() == 0) return std::nullopt;
-    return held(n, outcome_of_take_over(policy), epoch);
+    const auto epoch = take_over(db_, tx,
+                                 {.identity = opened_[n].identity,
+                                  .run = opened_[n].run,
+                                  .lease = asked.lease,
+                                  .seen_epoch = known.epoch,
+                                  .expires = expiry(now_, asked.keep),
+                                  .about = stored_about(asked.about)});
+    if (!epoch) return std::nullopt;
+    return held(n, outcome_of_take_over(policy), *epoch);
   }
 
   // A completion is there already if this call comes again; a release has left nothing.
@@ -353,6 +397,7 @@ class batch {
   std::vector<std::optional<claim_answer>> answers_;
   timestamp now_{};
   bool in_order_ = false;  // what it changes is locked first
+  bool waits_ = false;     // for the turn of a key that somebody else is claiming
 };
 
 // What an operator has decided about a claim.
@@ -368,10 +413,13 @@ struct decision {
     const auto now = db.env().now();
     auto tx = db.begin();
     const auto expires = expiry(now, std::chrono::hours(24));
-    const auto taken = tx.execute(
-        queries::once::take_over_claim,
-        {identity, run, next_epoch(now, seen_epoch), duration(1).count(), clock_of(db), seen_epoch, expires});
-    if (taken.affected() == 0) return again && is_done(tx) ? claim_ended::done : claim_ended::lost;
+    const auto taken = take_over(db, tx,
+                                 {.identity = identity.bytes,
+                                  .run = run,
+                                  .lease = duration(1),
+                                  .seen_epoch = seen_epoch,
+                                  .expires = expires});
+    if (!taken) return again && is_done(tx) ? claim_ended::done : claim_ended::lost;
     if (what) {
       parameters row{identity, run, expires};
       append_answer(row, *what);
@@ -418,11 +466,12 @@ std::vector<unknown_claim> unknown_claims(database& db, std::int64_t at_most) {
   std::vector<unknown_claim> all;
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const auto row = rows[n];
-    all.push_back({row[1].text(),
-                   to_hex(row[0].bytes()),
-                   {uuid::parse(row[2].text()).value(), row[3].integer()},
-                   row[4].time(),
-                   row[5].time()});
+    all.push_back({.service = row[1].text(),
+                   .identity = to_hex(row[0].bytes()),
+                   .token = {uuid::parse(row[2].text()).value(), row[3].integer()},
+                   .claimed_at = row[4].time(),
+                   .lease_until = row[5].time()});
+    keys::read_about(row[6].text(), all.back());
   }
   return all;
 }

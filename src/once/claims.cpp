@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "once/claim_about.hpp"
 #include "once/claim_calls.hpp"
 #include "once/key.hpp"
 #include "settle/error.hpp"
@@ -72,6 +73,7 @@ struct checker {
     check_identity(of.who);
     check_lease(of.lease);
     check_keep(of.keep);
+    check_about(of.about);
   }
   void operator()(const claim_completion& of) const {
     check_identity(of.who);

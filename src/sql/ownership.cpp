@@ -34,11 +34,50 @@ ownership_plan plan_ownership(std::span<const share_row> shares, std::int64_t me
 }
 
 ownership::ownership(database& db, settings with)
-    : db_(db), settings_(std::move(with)), member_(db.env().ids->next_as<member_id>().text()) {}
+    : db_(db),
+      settings_(std::move(with)),
+      register_(register_of(db)),
+      member_(db.env().ids->next_as<member_id>().text()) {}
 
-bool ownership::due() const {
+bool ownership::due() {
   const auto now = db_.env().now();
-  return now >= next_refresh_ || next_refresh_ - now > settings_.lease_ttl / 3;
+  const bool is_due =
+      now >= next_refresh_ || next_refresh_ - now > settings_.lease_ttl / 3 || somebody_left(now);
+  if (is_due) show_myself();
+  return is_due;
+}
+
+bool ownership::somebody_left(timestamp now) {
+  if (others_.empty() || (now < next_look_ && next_look_ - now <= look_every)) return false;
+  next_look_ = now + look_every;
+  return !register_->gone_of(others_).empty();
+}
+
+// Whoever could not be shown before its name was used keeps one that nobody takes for gone. One that is not
+// seen any more, because its session has ended, is shown again.
+void ownership::show_myself() {
+  if (register_ == nullptr || (presence_ && presence_->lasts())) return;
+  if (!introduced_) {
+    const auto marked = member_ + std::string(register_->mark());
+    presence_ = register_->show(marked);
+    if (presence_) member_ = marked;
+  } else if (member_.ends_with(register_->mark())) {
+    presence_.reset();
+    presence_ = register_->show(member_);
+  }
+}
+
+// Their leases end now; the shares keep their names, so that who gets one knows that it was not given back.
+void ownership::forget_gone_members(transaction& tx) {
+  if (register_ == nullptr) return;
+  const auto found = tx.execute(queries::sql::list_other_members, {settings_.scope, member_});
+  others_.clear();
+  for (std::size_t i = 0; i < found.size(); ++i) others_.push_back(found[i][0].text());
+  for (const auto& gone : register_->gone_of(others_)) {
+    tx.execute(queries::sql::end_leases_of, {settings_.scope, gone});
+    tx.execute(queries::sql::remove_member, {settings_.scope, gone});
+    std::erase(others_, gone);
+  }
 }
 
 void ownership::ensure_shares(transaction& tx) const {
@@ -69,8 +108,10 @@ ownership_change ownership::refresh(transaction& tx, const std::set<int>& in_dou
   const auto until = now + settings_.lease_ttl;
   const auto running = running_at(now, settings_.lease_ttl);
   const auto& scope = settings_.scope;
+  introduced_ = true;
   tx.execute(queries::sql::forget_dead_members, {scope, now, running.latest});
   tx.execute(queries::sql::renew_member, {scope, member_, until});
+  forget_gone_members(tx);
   auto state = read(tx, running);
   if (static_cast<int>(state.shares.size()) < settings_.shares) {
     ensure_shares(tx);
@@ -113,6 +154,7 @@ ownership_change ownership::refresh(transaction& tx, const std::set<int>& in_dou
 void ownership::applied() {
   held_ = next_held_;
   next_refresh_ = db_.env().now() + settings_.lease_ttl / 3;
+  next_look_ = db_.env().now() + look_every;
 }
 
 void ownership::advance(transaction& tx, const std::map<int, std::int64_t>& positions) const {
@@ -147,6 +189,7 @@ std::vector<int> ownership::drop_all() {
   std::vector<int> dropped;
   for (const auto& [share, unused] : held_) dropped.push_back(share);
   held_.clear();
+  presence_.reset();  // who waits for our shares need not wait until we come again
   next_refresh_ = {};
   return dropped;
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include "settle/database.hpp"
 #include "settle/error.hpp"
 #include "settle/ids.hpp"
+#include "sql/presence.hpp"
 
 namespace settle::sql {
 
@@ -46,6 +48,10 @@ struct running_leases {
 // that correct.
 constexpr duration lease_believed_min = std::chrono::minutes(65);
 constexpr int lease_believed_ttls = 4;
+
+// How often a member looks whether another one's process has ended.
+constexpr duration look_every = std::chrono::seconds(1);
+
 inline running_leases running_at(timestamp now, duration own_ttl) {
   return {now, now + std::max<duration>(lease_believed_ttls * own_ttl, lease_believed_min)};
 }
@@ -74,9 +80,10 @@ class ownership {
   };
   ownership(database& db, settings with);
 
-  // Whether it is time to call refresh(): at the start, three times per lease, after a loss, and when the
-  // clock was set back.
-  bool due() const;
+  // Whether it is time to call refresh(): at the start, three times per lease, after a loss, when the clock
+  // was set back, and when another member has left or its process has ended. Not in a transaction: it may
+  // show this member to others (see presence.hpp), which can take a connection.
+  bool due();
 
   // In a write transaction: renews, claims what is free, releases what is more than our part.
   // What it decided counts only once applied() is called after the commit. Who gets a share of `in_doubt`
@@ -106,6 +113,9 @@ class ownership {
   const std::string& member() const { return member_; }
 
  private:
+  bool somebody_left(timestamp now);
+  void show_myself();
+  void forget_gone_members(transaction& tx);
   void ensure_shares(transaction& tx) const;
   void release(transaction& tx, int share, std::int64_t epoch, const std::set<int>& in_doubt) const;
   error lost(int share) const;
@@ -118,7 +128,12 @@ class ownership {
 
   database& db_;
   settings settings_;
+  member_register* register_;
   std::string member_;
+  std::unique_ptr<presence> presence_;
+  bool introduced_ = false;          // under a name that is not changed any more
+  std::vector<std::string> others_;  // of the scope, at the last refresh
+  timestamp next_look_{};            // after them
   std::map<int, holding> held_;
   std::map<int, holding> next_held_;
   timestamp next_refresh_{};

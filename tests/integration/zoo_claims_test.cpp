@@ -37,5 +37,23 @@ TEST(zoo_claims, a_lease_that_frees_the_key_doubles_and_is_found) {
   zoo::present = zoo::bug::none;
 }
 
+// Of two holders that follow each other, by a clock that was set back meanwhile.
+bool the_second_epoch_is_higher() {
+  claims_world world(claims_store::sqlite);
+  const auto process = world.open();
+  const auto first = process->keys->claim({.who = click});
+  process->keys->release(click, first.token);
+  world.set_clock_back(std::chrono::hours(1));
+  return process->keys->claim({.who = click}).token.epoch > first.token.epoch;
+}
+
+// Proves V3, I7
+TEST(zoo_claims, an_epoch_by_the_clock_falls_and_is_found) {
+  EXPECT_TRUE(the_second_epoch_is_higher());
+  zoo::present = zoo::bug::epoch_by_the_clock;
+  EXPECT_FALSE(the_second_epoch_is_higher());
+  zoo::present = zoo::bug::none;
+}
+
 }  // namespace
 }  // namespace settle::test

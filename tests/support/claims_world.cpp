@@ -58,6 +58,7 @@ std::unique_ptr<claims_process> claims_world::open(fault_points* faults) {
 void claims_world::clear() {
   dir_.clear();
   for (const auto& key : redis_keys()) redis::open(redis_url())->run({"DEL", key});
+  if (in_ == claims_store::redis) redis::open(redis_url())->run({"DEL", epoch_key()});
   const auto own = open();
   auto tx = own->outside->begin();
   tx.execute("create table deeds (what text not null)");
@@ -75,6 +76,14 @@ void claims_world::pass(duration by) {
               std::to_string(by.count()));
   for (const auto& key : redis_keys())
     redis::open(redis_url())->run({"HINCRBY", key, "lease_until", "-" + std::to_string(by.count())});
+}
+
+void claims_world::set_clock_back(duration by) {
+  time_.advance(-by);
+  if (in_ != claims_store::redis) return;
+  const auto server = redis::open(redis_url());
+  const auto clock = server->run({"TIME"}).items.at(0).text;
+  server->run({"SET", epoch_key(), std::to_string(std::stoll(clock) * 1'000'000 + by.count())});
 }
 
 void claims_world::falsify_answers() {
@@ -98,7 +107,7 @@ std::vector<std::string> claims_world::redis_keys() {
   std::vector<std::string> all;
   if (in_ != claims_store::redis) return all;
   for (const auto& key : redis::open(redis_url())->run({"KEYS", prefix_ + ":*"}).items)
-    all.push_back(key.text);
+    if (key.text != epoch_key()) all.push_back(key.text);
   return all;
 }
 

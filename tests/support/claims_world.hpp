@@ -41,11 +41,15 @@ class claims_world {
   void clear();
   // Time passes, for the clock that decides about leases too.
   void pass(duration by);
+  // The clock that epochs might be read from is set back. In Redis, whose clock a test cannot set, the
+  // highest epoch is moved ahead of it instead.
+  void set_clock_back(duration by);
   // Somebody changes a recorded body behind our back.
   void falsify_answers();
   // Whether anything is stored.
   bool is_empty();
   std::vector<std::string> redis_keys();
+  std::string epoch_key() const { return prefix_ + ":epoch"; }
   // Of those in PostgreSQL.
   std::string conninfo() const { return own_->conninfo(); }
 

@@ -12,8 +12,10 @@ select system_identifier, timeline from settle.identity
 -- name: read_database_id
 select database_id from settle.identity
 
+-- Epochs of claims that were drawn after a backup was made must not come again after it was restored either.
 -- name: rebase_outbox
-select settle.rebase_outbox()
+select settle.rebase_outbox(), setval('settle.claim_epochs', greatest(nextval('settle.claim_epochs'),
+  (extract(epoch from clock_timestamp() + interval '30 days') * 1000000)::bigint))
 
 -- Everything committed so far has a number up to here. How many of the numbers were used nobody knows: a
 -- transaction that rolled back has drawn some, too.

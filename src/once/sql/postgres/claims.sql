@@ -1,14 +1,26 @@
 -- The server's clock decides: it is the one that all processes share. $8 would be another one, and is null.
 -- All claims of a batch in one statement, an array per column; they are inserted, and those that were come back, in
 -- the order of the arrays.
+--
+-- Epochs of a key grow, because whoever draws one has the key's turn until its transaction ends (turns are numbers of
+-- advisory locks): all that were drawn for it before are lower, and none is drawn while the insert waits. A key whose
+-- turn somebody else has is left out, unless $10 says to wait for it: who asks for a key that is long completed must
+-- not queue.
 -- name: claim_keys
-insert into settle.idempotency_claims (identity, service, run, epoch, fingerprint, claimed_at, lease_until, expires_at)
-select identity, service, run, epoch, fingerprint, at, at + lease, expires_at
-from (select unnest($1::bytea[]) identity, unnest($2::text[]) service, unnest($3::text[]) run, unnest($4::bigint[]) epoch,
-    unnest($5::bytea[]) fingerprint, unnest($6::bigint[]) lease, unnest($7::bigint[]) expires_at,
-    (select coalesce($8::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)) at) one
+with turns as materialized (
+  select identity, service, run, fingerprint, lease, expires_at, about,
+    case when $10::bigint[] is null then pg_try_advisory_xact_lock(turn)
+         else pg_advisory_xact_lock(turn) is not null end as ours
+  from (select unnest($1::bytea[]) identity, unnest($2::text[]) service, unnest($3::text[]) run,
+      unnest($4::bytea[]) fingerprint, unnest($5::bigint[]) lease, unnest($6::bigint[]) expires_at,
+      unnest($7::text[]) about, unnest($9::bigint[]) turn) one)
+insert into settle.idempotency_claims
+  (identity, service, run, epoch, fingerprint, claimed_at, lease_until, expires_at, about)
+select identity, service, run, nextval('settle.claim_epochs'), fingerprint, at, at + lease, expires_at, about
+from (select turns.*, (select coalesce($8::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)) at
+      from turns where ours) mine
 on conflict do nothing
-returning identity, run
+returning identity, run, epoch
 
 -- Before complete_claims and lock_claims. A plan is kept, and one that was made while the table was small would read it as a whole when
 -- it has grown. With these the rows are always found by their identities, and locked in that order: two batches never
@@ -58,16 +70,20 @@ select epoch, run, fingerprint, status, headers, body, response_hash,
   lease_until - coalesce($2::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
 from settle.idempotency_claims where identity = $1
 
--- Only from the one that was seen, and only while it is still silent.
+-- Only from the one that was seen, and only while it is still silent. $8 is the turn of the key, as in claim_keys.
 -- name: take_over_claim
+with turn as materialized (select pg_advisory_xact_lock($8::bigint) is not null as ours)
 update settle.idempotency_claims
-set run = $2, epoch = $3, expires_at = greatest(expires_at, $7),
-  lease_until = coalesce($5::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $4::bigint
-where identity = $1 and epoch = $6 and status is null
-  and lease_until <= coalesce($5::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
+set run = $2, epoch = greatest(epoch + 1, nextval('settle.claim_epochs')), expires_at = greatest(expires_at, $6),
+  about = coalesce($7, about),
+  lease_until = coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) + $3::bigint
+from turn
+where ours and identity = $1 and epoch = $5 and status is null
+  and lease_until <= coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
+returning epoch
 
 -- name: list_unknown_claims
-select identity, service, run, epoch, claimed_at, lease_until from settle.idempotency_claims
+select identity, service, run, epoch, claimed_at, lease_until, about from settle.idempotency_claims
 where status is null
   and lease_until <= coalesce($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
 order by lease_until limit $2

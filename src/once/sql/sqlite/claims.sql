@@ -1,8 +1,11 @@
 -- $8 is the clock of this process: on one machine there is one.
 -- name: claim_key
-insert into settle_idempotency_claims (identity, service, run, epoch, fingerprint, claimed_at, lease_until, expires_at)
-values ($1, $2, $3, $4, $5, $8, $8 + $6, $7)
+insert into settle_idempotency_claims
+  (identity, service, run, epoch, fingerprint, claimed_at, lease_until, expires_at, about)
+select $1, $2, $3, max($8, highest_gone + 1), $4, $8, $8 + $5, $6, $7
+from settle_claim_epoch where one = 1
 on conflict do nothing
+returning identity, run, epoch
 
 -- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did. Kept for as
 -- long as the claim has promised, if that is longer.
@@ -29,11 +32,13 @@ from settle_idempotency_claims where identity = $1
 -- Only from the one that was seen, and only while it is still silent.
 -- name: take_over_claim
 update settle_idempotency_claims
-set run = $2, epoch = $3, lease_until = $5 + $4, expires_at = max(expires_at, $7)
-where identity = $1 and epoch = $6 and status is null and lease_until <= $5
+set run = $2, epoch = max(epoch + 1, $4), lease_until = $4 + $3, expires_at = max(expires_at, $6),
+  about = coalesce($7, about)
+where identity = $1 and epoch = $5 and status is null and lease_until <= $4
+returning epoch
 
 -- name: list_unknown_claims
-select identity, service, run, epoch, claimed_at, lease_until from settle_idempotency_claims
+select identity, service, run, epoch, claimed_at, lease_until, about from settle_idempotency_claims
 where status is null and lease_until <= $1 order by lease_until limit $2
 
 -- Of the oldest, those without an answer are looked at again a day later: they stay, and must not be walked over by every

@@ -17,6 +17,15 @@ on conflict (scope, member) do update set lease_until = excluded.lease_until
 with gone as (delete from settle.members where scope = $1 and (lease_until <= $2 or lease_until > $3))
 select pg_advisory_xact_lock(hashtextextended('settle.ownership.' || $1, 0))
 
+-- Those that are believed alive, and those that still hold something under a lease.
+-- name: list_other_members
+select member from settle.members where scope = $1 and member <> $2
+union
+select owner from settle.shares where scope = $1 and owner <> $2 and lease_until > 0
+
+-- name: end_leases_of
+update settle.shares set lease_until = 0 where scope = $1 and owner = $2
+
 -- name: remove_member
 delete from settle.members where scope = $1 and member = $2
 

@@ -11,6 +11,15 @@ on conflict (scope, member) do update set lease_until = excluded.lease_until
 -- name: forget_dead_members
 delete from settle_members where scope = $1 and (lease_until <= $2 or lease_until > $3)
 
+-- Those that are believed alive, and those that still hold something under a lease.
+-- name: list_other_members
+select member from settle_members where scope = $1 and member <> $2
+union
+select owner from settle_shares where scope = $1 and owner <> $2 and lease_until > 0
+
+-- name: end_leases_of
+update settle_shares set lease_until = 0 where scope = $1 and owner = $2
+
 -- name: remove_member
 delete from settle_members where scope = $1 and member = $2
 
