@@ -4,10 +4,13 @@
 # make install [PREFIX=/usr/local] [DESTDIR=]   library, headers, CMake package, pkg-config file, programs
 # make bench [BENCH=name]         each hot path beside the raw limit of the same work; build/bench.json. The long ones
 #                                 run by name only: BENCH=consumer_soak, BENCH=postgres_open_transaction
+# make fuzz [SECONDS=60]          each parser of what strangers send under libFuzzer; ends with 1 and names the inputs
+#                                 if one breaks. What it learns stays in build/fuzz for the next time
 # make lint                       formatting, shell scripts and the rules of tools/rules
 JOBS ?= $(shell nproc)
 SEED ?=
 ORDERS ?=
+SECONDS ?= 60
 PREFIX ?= /usr/local
 DESTDIR ?=
 
@@ -15,7 +18,7 @@ DESTDIR ?=
 # for test-all.
 CTEST = ctest --output-on-failure -j $(shell expr 2 \* $(JOBS))
 
-.PHONY: all build demo test test-all install bench lint format clean
+.PHONY: all build demo test test-all install bench fuzz lint format clean
 
 all: build
 
@@ -76,6 +79,12 @@ bench:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target bench_run
 	@tools/servers run postgres redis -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json $(BENCH)
+
+fuzz:
+	@tools/setup build fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz -j $(JOBS)
+	@tools/fuzz build/fuzz $(SECONDS) $(JOBS)
 
 lint:
 	@tools/setup lint

@@ -53,7 +53,7 @@ void refuse_server(const context& shared) {
       "`settle outbox rebase`, so that relays go on (docs/errors/cluster_changed.md)");
 }
 
-int backup(const context& shared, const backup_arguments& wanted) {
+int backup(context& shared, const backup_arguments& wanted) {
   refuse_server(shared);
   require_ready(shared.service_path(), file_kind::service);
   require_ready(shared.broker_path(), file_kind::broker);
@@ -62,6 +62,7 @@ int backup(const context& shared, const backup_arguments& wanted) {
   const auto service = wanted.folder + "/" + service_copy;
   sqlite::copy_online(shared.broker_path(), broker);  // before the service: see copy_online()
   sqlite::copy_online(shared.service_path(), service);
+  shared.note_done(fmt::format("{} and {} were written", service, broker));
   if (shared.json)
     fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(service)},
                                                     {"broker", safe_json_text(broker)}}));
@@ -79,7 +80,7 @@ std::string fresh_part(const std::string& target) {
   return part;
 }
 
-int restore(const context& shared, const backup_arguments& wanted) {
+int restore(context& shared, const backup_arguments& wanted) {
   refuse_server(shared);
   const auto broker = wanted.folder + "/" + broker_copy;
   const auto service = wanted.folder + "/" + service_copy;
@@ -99,6 +100,7 @@ int restore(const context& shared, const backup_arguments& wanted) {
   const auto generation = sqlite::prepare_restored_service(service_part);
   sqlite::put_in_place(broker_part, shared.broker_path());
   sqlite::put_in_place(service_part, shared.service_path());
+  shared.note_done(fmt::format("{} and {} were restored", shared.service_path(), shared.broker_path()));
   if (shared.json)
     fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(shared.service_path())},
                                                     {"broker", safe_json_text(shared.broker_path())},
@@ -111,7 +113,7 @@ int restore(const context& shared, const backup_arguments& wanted) {
   return exit_ok;
 }
 
-using action = int (*)(const context&, const backup_arguments&);
+using action = int (*)(context&, const backup_arguments&);
 
 void add(CLI::App& command, context& shared, const char* what, const char* examples, action run) {
   const auto wanted = std::make_shared<backup_arguments>();

@@ -22,6 +22,12 @@ struct context {
   std::string service_path() const { return database.empty() ? data + "/settle.db" : database; }
   bool on_postgres() const { return compose::is_postgres(service_path()); }
   std::string broker_path() const { return broker.empty() ? data + "/broker.db" : broker; }
+  // What this call has done for good. It is told with whatever goes wrong afterwards, so that nobody takes a
+  // failure to write the answer for a failure of the act, and repeats it.
+  std::string done;
+  // Also from here on a reader that has gone away does not end the process before that is told.
+  void note_done(std::string what);
+
 };
 
 }  // namespace settle::cli

@@ -192,7 +192,7 @@ class progress_line {
   std::string shown_;
 };
 
-int replay_letters(const context& shared, replay_arguments asked) {
+int replay_letters(context& shared, replay_arguments asked) {
   check_scope(asked);
   const stop_signals signals;
   const auto db = open_existing(shared.service_path(), file_kind::service);
@@ -210,8 +210,12 @@ int replay_letters(const context& shared, replay_arguments asked) {
   check_ids(which, all.matching);
   if (asked.dry_run) return tell_what_would_be(*db, found, all, shared.json);
   const bool watched = !shared.json && ::isatty(STDERR_FILENO) == 1;
-  std::function<void(const replay_progress&)> progress;
-  if (watched) progress = progress_line();
+  progress_line line;
+  const auto progress = [&](const replay_progress& n) {
+    if (n.sent > 0)
+      shared.note_done(fmt::format("{} sent, {} ran", counted(n.sent, "letter"), grouped(n.ran)));
+    if (watched) line(n);
+  };
   const auto outcome = replay(*db, which, asked.how, signals.stop(), progress);
   if (watched) fmt::print(stderr, "\r\x1b[K");
   return tell_outcome(outcome, asked, all.spared, shared.json);

@@ -17,30 +17,47 @@ struct described {
   bool outcome_unknown = false;
 };
 
-int write(const described& what, bool json) {
-  if (json) {
+void write(const described& what, const told_as& how) {
+  if (how.json) {
     boost::json::object about{
         {"code", what.code}, {"message", safe_json_text(what.message)}, {"retryable", what.retryable}};
     if (what.outcome_unknown) about["outcome_unknown"] = true;
+    if (!how.done.empty()) about["done"] = safe_json_text(how.done);
     fmt::print(stderr, "{}\n", boost::json::serialize(boost::json::object{{"error", about}}));
   } else {
-    fmt::print(stderr, "settle: {}\n", for_terminal(what.message));
+    const auto before = how.done.empty() ? std::string() : fmt::format("; done before that: {}", how.done);
+    fmt::print(stderr, "settle: {}\n", for_terminal(std::string(what.message) + before));
   }
+}
+
+int write_and_choose(const described& what, const told_as& how) {
+  write(what, how);
   return what.retryable ? exit_retry : exit_invalid;
 }
 
 }  // namespace
 
-int report(const failure& what, bool json) {
-  return write({to_string(what.code()), what.what(), info(what.code()).retryable}, json);
+int report(const failure& what, const told_as& how) {
+  return write_and_choose({to_string(what.code()), what.what(), info(what.code()).retryable}, how);
 }
 
-int report(const error& what, bool json) {
-  return write({to_string(what.code()), what.what(), what.retryable(), what.outcome_unknown()}, json);
+int report(const error& what, const told_as& how) {
+  return write_and_choose({to_string(what.code()), what.what(), what.retryable(), what.outcome_unknown()},
+                          how);
 }
 
-int report_usage(std::string_view message, bool json) { return write({"usage", message}, json); }
+int report_usage(std::string_view message, bool json) {
+  return write_and_choose({"usage", message}, {.json = json});
+}
 
-int report_unexpected(std::string_view message, bool json) { return write({"unexpected", message}, json); }
+int report_unexpected(std::string_view message, const told_as& how) {
+  return write_and_choose({"unexpected", message}, how);
+}
+
+int report_output_failed(std::string_view why, const told_as& how) {
+  const auto message = fmt::format("cannot write the output: {}", why);
+  write({"output_failed", message}, how);
+  return how.done.empty() ? exit_invalid : exit_untold;
+}
 
 }  // namespace settle::cli

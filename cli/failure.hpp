@@ -16,6 +16,7 @@ enum exit_code : int {
       1,  // verify found something lost, doubled, invented or reordered; doctor a problem; a replay stopped
   exit_invalid = 2,  // usage or input: the same call will fail again
   exit_retry = 3,    // store unavailable or busy: the same call may succeed later
+  exit_untold = 4,   // done, but the output could not be written: the same call would do it again
 };
 
 // A failure in the words of the command line. settle::error is for failures of the library, and its
@@ -29,10 +30,17 @@ class failure : public std::runtime_error {
   errc code_;
 };
 
-// Each writes the failure to standard error, as text or as JSON, and returns the exit code for it.
-int report(const failure& what, bool json);
-int report(const error& what, bool json);
+// Each writes the failure to standard error, as text or as JSON, and returns the exit code for it. `done` is
+// what the call has done before it failed; empty: nothing.
+struct told_as {
+  bool json = false;
+  std::string_view done = {};
+};
+int report(const failure& what, const told_as& how);
+int report(const error& what, const told_as& how);
 int report_usage(std::string_view message, bool json);
-int report_unexpected(std::string_view message, bool json);
+int report_unexpected(std::string_view message, const told_as& how);
+// Everything is done but the output, which standard output does not take.
+int report_output_failed(std::string_view why, const told_as& how);
 
 }  // namespace settle::cli

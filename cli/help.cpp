@@ -31,9 +31,11 @@ Exit codes:
      dlq replay stopped before the end
   2  usage or invalid input; the same call will fail again
   3  a store is unavailable or busy; try again
+  4  done, but the output could not be written, to a full disk, say; the same call would do it again
 
 Errors go to standard error as `settle: MESSAGE`, with --json as
-{"error":{"code":CODE,"message":TEXT,"retryable":BOOL}}.)";
+{"error":{"code":CODE,"message":TEXT,"retryable":BOOL}}. If a part was done before the error,
+the message says which, and "done" in the JSON.)";
 
 class layout final : public CLI::Formatter {
  public:

@@ -75,7 +75,7 @@ unknown_claim find_claim(database& db, const std::string& text) {
   return *found;
 }
 
-int resolve(const context& shared, const decision& how) {
+int resolve(context& shared, const decision& how) {
   if (how.release == (how.status != 0))
     throw failure(
         errc::invalid_argument,
@@ -88,6 +88,7 @@ int resolve(const context& shared, const decision& how) {
     throw failure(errc::invalid_argument,
                   fmt::format("claim {} was renewed, completed or taken over meanwhile; nothing was changed",
                               how.claim));
+  shared.note_done(fmt::format("claim {} was {}", how.claim, how.release ? "released" : "completed"));
   if (shared.json)
     fmt::print("{}\n", boost::json::serialize(boost::json::object{{"resolved", how.claim}}));
   else

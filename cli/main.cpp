@@ -1,5 +1,6 @@
 // The command line: parses the arguments, runs one command, turns failures into exit codes.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -14,6 +15,12 @@
 #include "cli/help.hpp"
 
 namespace settle::cli {
+
+void context::note_done(std::string what) {
+  ::signal(SIGPIPE, SIG_IGN);
+  done = std::move(what);
+}
+
 namespace {
 
 void add_global_options(CLI::App& program, context& shared) {
@@ -57,17 +64,27 @@ int run(context& shared) try {
   if (shared.data.empty()) throw failure(errc::invalid_argument, "--data is empty");
   return shared.run();
 } catch (const failure& e) {
-  return report(e, shared.json);
+  return report(e, {shared.json, shared.done});
 } catch (const error& e) {
-  return report(e, shared.json);
+  return report(e, {shared.json, shared.done});
 } catch (const std::exception& e) {
-  return report_unexpected(e.what(), shared.json);
+  if (std::ferror(stdout) != 0) throw;
+  return report_unexpected(e.what(), {shared.json, shared.done});
 }
 
-// A full disk behind a redirection must not look like success.
-int finish(int code, bool json) {
+// A full disk behind a redirection must not look like success, and what was done not like a failure.
+int finish(int code, const context& shared) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  return report_unexpected(fmt::format("cannot write the output: {}", std::strerror(errno)), json);
+  const int error = errno;
+  if (code != exit_ok && code != exit_found) return code;  // that was told on standard error
+  const int untold = report_output_failed(std::strerror(error), {shared.json, shared.done});
+  return untold == exit_untold && code == exit_found ? exit_found : untold;
+}
+
+int run_and_finish(context& shared) try {
+  return finish(run(shared), shared);
+} catch (const std::exception& e) {  // of a print, before the end
+  return report_output_failed(e.what(), {shared.json, shared.done});
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -93,12 +110,12 @@ int parse_and_run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help or --version
-    return finish(program.exit(asked), false);
+    return finish(program.exit(asked), {});
   } catch (const CLI::ParseError& e) {
     const bool json = asks_for_json({argv, static_cast<std::size_t>(argc)});
     return report_usage(why_refused(program, e), json);
   }
-  return finish(run(shared), shared.json);
+  return run_and_finish(shared);
 }
 
 }  // namespace

@@ -108,12 +108,18 @@ void print(const std::vector<outcome>& done, bool json) {
   fmt::print("{}\n", boost::json::serialize(all));
 }
 
-int migrate_both(const context& shared) {
+int migrate_both(context& shared) {
   require_distinct(shared.service_path(), shared.broker_path());
   if (shared.database.empty() || shared.broker.empty()) make_folder(shared.data);
   std::vector<outcome> done;
-  done.push_back(bring_up_to_date(shared.service_path(), file_kind::service));
-  done.push_back(bring_up_to_date(shared.broker_path(), file_kind::broker));
+  std::string told;
+  const auto bring = [&](const std::string& path, file_kind kind) {
+    const auto& one = done.emplace_back(bring_up_to_date(path, kind));
+    told += fmt::format("{}{} {}: {}", told.empty() ? "" : ", ", one.role, one.name, described(one));
+    shared.note_done(told);
+  };
+  bring(shared.service_path(), file_kind::service);
+  bring(shared.broker_path(), file_kind::broker);
   print(done, shared.json);
   return exit_ok;
 }
@@ -156,7 +162,7 @@ struct migrate_arguments {
   std::string dialect;
 };
 
-int migrate_command(const context& shared, const migrate_arguments& wanted) {
+int migrate_command(context& shared, const migrate_arguments& wanted) {
   if (wanted.print) return print_script(shared, wanted.dialect);
   return migrate_both(shared);
 }

@@ -37,7 +37,7 @@ void explain_rebase(const database& db) {
           db.name()));
 }
 
-int rebase(const context& shared, bool confirmed) {
+int rebase(context& shared, bool confirmed) {
   if (!shared.on_postgres())
     throw failure(errc::invalid_argument,
                   "rebase is for PostgreSQL; on files `settle restore` does by itself what is needed");
@@ -47,6 +47,7 @@ int rebase(const context& shared, bool confirmed) {
   const auto waiting = tx.execute(queries::cli::rebase_outbox)[0][0].integer();
   tx.wake_on_commit();
   tx.commit();
+  shared.note_done(fmt::format("{} was rebased", db->name()));
   if (shared.json)
     fmt::print("{}\n", boost::json::serialize(boost::json::object{{"pending", waiting}}));
   else
@@ -106,7 +107,7 @@ void add_failed(CLI::App& to, context& shared) {
   });
 }
 
-int requeue(const context& shared, const std::vector<std::string>& ids, bool all) {
+int requeue(context& shared, const std::vector<std::string>& ids, bool all) {
   if (all == !ids.empty())
     throw failure(errc::invalid_argument, "requeue takes either the ids of events or --all");
   std::vector<event_id> wanted;
@@ -117,7 +118,14 @@ int requeue(const context& shared, const std::vector<std::string>& ids, bool all
   }
   const auto db = open_existing(shared.service_path(), file_kind::service);
   std::int64_t count = all ? requeue_failed(*db) : 0;
-  for (const auto& id : wanted) count += requeue_failed(*db, id);
+  const auto note = [&] {
+    if (count > 0) shared.note_done(fmt::format("{} requeued", counted(count, "event")));
+  };
+  note();
+  for (const auto& id : wanted) {
+    count += requeue_failed(*db, id);
+    note();
+  }
   if (shared.json)
     fmt::print("{}\n", boost::json::serialize(boost::json::object{{"requeued", count}}));
   else

@@ -74,7 +74,7 @@ event_id choose_id(const std::string& given, const environment& env) {
   return *parsed;
 }
 
-int publish_one(const context& shared, publish_arguments arguments) {
+int publish_one(context& shared, publish_arguments arguments) {
   auto& what = arguments.what;
   what.headers = parse_headers(arguments.headers);
   if (!arguments.payload_file.empty()) what.payload = read_payload(arguments.payload_file);
@@ -90,6 +90,7 @@ int publish_one(const context& shared, publish_arguments arguments) {
         e.code(),
         fmt::format("publish again with --id {}, and consumers will apply it once: {}", id.text(), e.what()));
   }
+  shared.note_done(fmt::format("the event {} was committed", id.text()));
   if (shared.json)
     fmt::print("{}\n",
                boost::json::serialize(boost::json::object{

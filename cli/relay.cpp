@@ -101,8 +101,17 @@ void drain(service& what, database& outbox, const stop_signals& signals) {
                 fmt::format("the broker rejects {}; see `settle outbox failed`", counted(more, "event")));
 }
 
-int relay_once(const context& shared, talking_relay& quiet, database& outbox, const stop_signals& signals) {
-  drain(quiet, outbox, signals);
+int relay_once(context& shared, talking_relay& quiet, database& outbox, const stop_signals& signals) {
+  const auto note = [&] {
+    if (quiet.total() > 0) shared.note_done(fmt::format("published {}", counted(quiet.total(), "event")));
+  };
+  try {
+    drain(quiet, outbox, signals);
+  } catch (...) {
+    note();
+    throw;
+  }
+  note();
   const auto total = quiet.total();
   if (shared.json)
     fmt::print("{}\n", boost::json::serialize(boost::json::object{{"published", total}}));
@@ -113,7 +122,7 @@ int relay_once(const context& shared, talking_relay& quiet, database& outbox, co
   return exit_ok;
 }
 
-int relay_until_stopped(const context& shared, talking_relay& talking, const database& outbox,
+int relay_until_stopped(context& shared, talking_relay& talking, const database& outbox,
                         const stop_signals& signals) {
   if (!shared.json) {
     fmt::print("relaying {} to {}; Ctrl-C stops after the batch under way\n", for_terminal(outbox.name()),
@@ -121,6 +130,7 @@ int relay_until_stopped(const context& shared, talking_relay& talking, const dat
     std::fflush(stdout);
   }
   settle::run(talking, signals.stop(), signals.cancel());
+  shared.note_done(fmt::format("published {}", counted(talking.total(), "event")));
   talking.tell();
   if (shared.json)
     fmt::print("{}\n",
@@ -130,7 +140,7 @@ int relay_until_stopped(const context& shared, talking_relay& talking, const dat
   return exit_ok;
 }
 
-int relay_command(const context& shared, bool once) {
+int relay_command(context& shared, bool once) {
   const stop_signals signals;
   metrics counters;
   environment env;

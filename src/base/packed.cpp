@@ -118,6 +118,7 @@ packed_keys::packed_keys(std::string_view packed) : from_(packed) {
   if (uuids_left_ == 0) return;
   const auto first = from_.text();
   if (first.size() > uuid_bytes) from_.fail();
+  if (first.size() == uuid_bytes && uuids_left_ > packed_same_keys_max) from_.fail();
   if (from_.is_broken()) return;
   shared_ = first.size();
   std::memcpy(uuid_, first.data(), shared_);

@@ -40,6 +40,10 @@ class unpacker {
 // first; others are texts.
 std::string pack_keys(std::span<const std::string_view> keys);
 
+// One and the same id many times takes no bytes. A list that claims to have more of it than a batch has
+// messages is damaged, and would be read for years.
+inline constexpr std::uint64_t packed_same_keys_max = 100'000;
+
 class packed_keys {
  public:
   explicit packed_keys(std::string_view packed);

@@ -119,5 +119,15 @@ TEST(packed, what_is_cut_off_ends_in_good_order) {
   }
 }
 
+// A few damaged bytes must not keep whoever reads them busy for years.
+TEST(packed, a_number_of_equal_ids_that_no_batch_has_is_damage) {
+  std::string packed;
+  pack_number(packed, std::numeric_limits<std::uint64_t>::max());
+  pack_text(packed, std::string(16, 'x'));
+  packed_keys from(packed);
+  EXPECT_FALSE(from.next());
+  EXPECT_TRUE(from.is_broken());
+}
+
 }  // namespace
 }  // namespace settle

@@ -104,6 +104,13 @@ TEST(time_text, reads_any_number_of_fraction_digits) {
   EXPECT_EQ(from_rfc3339("1970-01-01T00:00:01.123456789Z"), at(1'123'456));
 }
 
+TEST(time_text, refuses_what_an_offset_carries_out_of_the_years_that_it_writes) {
+  EXPECT_EQ(from_rfc3339("0000-01-01T00:00:00+23:59"), std::nullopt);
+  EXPECT_EQ(from_rfc3339("9999-12-31T23:59:59-00:01"), std::nullopt);
+  EXPECT_EQ(from_rfc3339("9999-12-31T23:59:60Z"), std::nullopt);
+  EXPECT_TRUE(from_rfc3339("0000-01-01T00:00:00Z"));
+}
+
 TEST(time_text, reads_offsets_from_utc) {
   EXPECT_EQ(from_rfc3339("1970-01-01T02:00:01+02:00"), at(1'000'000));
   EXPECT_EQ(from_rfc3339("1969-12-31T18:30:01.5-05:30"), at(1'500'000));

@@ -64,8 +64,12 @@ std::optional<timestamp> from_rfc3339(std::string_view text) {
   const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                             std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  return timestamp(sys_days(date).time_since_epoch() + hours(hour) + minutes(minute) + seconds(second) +
-                   microseconds(micros) - *offset);
+  const timestamp read(sys_days(date).time_since_epoch() + hours(hour) + minutes(minute) + seconds(second) +
+                       microseconds(micros) - *offset);
+  // Its offset may carry it out of the years that can be written.
+  const auto written = static_cast<int>(year_month_day(floor<days>(read)).year());
+  if (written < 0 || written > 9999) return std::nullopt;
+  return read;
 }
 
 }  // namespace settle

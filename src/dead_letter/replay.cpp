@@ -138,6 +138,7 @@ class replayer {
     before_ = counts_;
     counts_.sent += static_cast<std::int64_t>(batch_.size());
     counts_.waiting = static_cast<std::int64_t>(batch_.size());
+    if (progress_) progress_(counts_);
     return true;
   }
 

@@ -1,5 +1,4 @@
-// Fuzz entry for the parser of HTTP requests: with libFuzzer (clang -fsanitize=fuzzer), and over a fixed
-// corpus with seeded mutations in http_requests_test.cpp.
+// Fuzz entry for the parser of HTTP requests.
 //
 // The input is what comes over one connection. However it is cut into pieces, the same requests are read, and
 // what is refused is refused (for what, if several things are wrong, may differ); what is read lies within
@@ -10,10 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
-#include <cstdio>
-#include <cstdlib>
-#include <source_location>
 
+#include "fuzz/entries.hpp"
 #include "http/characters.hpp"
 #include "http/head_rules.hpp"
 #include "http/request_parser.hpp"
@@ -25,12 +22,6 @@ namespace {
 constexpr http::parser_limits limits{
     .request_line_bytes_max = 100, .header_bytes_max = 500, .header_count_max = 12};
 constexpr std::size_t body_bytes_max = 200;
-
-void require(bool holds, std::source_location where = std::source_location::current()) {
-  if (holds) return;
-  std::fprintf(stderr, "http_requests.cpp:%u does not hold\n", where.line());
-  std::abort();
-}
 
 bool is_documented(int status) {
   constexpr std::array all{400, 413, 414, 417, 431, 501, 505};
@@ -163,11 +154,8 @@ static void check_rewritten(const connection& got) {
   require(same(read_in_pieces(all, all.size(), 1).requests, got.requests));
 }
 
-}  // namespace settle::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace settle::fuzz;
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+void http_requests(std::string_view bytes) {
+  const auto size = bytes.size();
   const auto whole = read_in_pieces(bytes, size, 1);
   std::size_t somewhere = size;
   for (const char one : bytes) somewhere = somewhere * 31 + static_cast<unsigned char>(one);
@@ -175,5 +163,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                             read_in_pieces(bytes, size == 0 ? 0 : somewhere % size, size)})
     require(same(whole, other));
   check_rewritten(whole);
-  return 0;
 }
+
+}  // namespace settle::fuzz

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fuzz/entries.hpp"
 #include "fuzz/mutation.hpp"
 
 namespace settle::fuzz {
@@ -32,7 +33,7 @@ TEST(http_fuzz, requests_are_the_same_wherever_their_bytes_are_cut_and_truncated
     }
     const auto whole = read_in_pieces(seed, seed.size(), 1);
     for (std::size_t at = 0; at < seed.size(); ++at) expect_same(seed, at, seed.size(), whole);
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(seed.data()), seed.size());
+    http_requests(seed);
     if (HasFailure()) return;
   }
 }
@@ -67,7 +68,7 @@ TEST(http_fuzz, requests_of_seeded_mutations_stay_within_limits_and_are_read_aga
     expect_same(input, 1, 1, whole);
     if (!input.empty()) expect_same(input, random.below(input.size()), 1 + random.below(20), whole);
     if (HasFailure()) return;
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+    http_requests(input);
   }
 }
 

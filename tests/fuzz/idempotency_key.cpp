@@ -1,32 +1,20 @@
-// Fuzz entry for the header Idempotency-Key: with libFuzzer (clang -fsanitize=fuzzer), and over a fixed
-// corpus with seeded mutations in idempotency_key_test.cpp.
+// Fuzz entry for the header Idempotency-Key.
 //
 // The input is the header's value. It is one key or refused with a reason. A key is 1 to 255 printable
 // characters and is written as it was read, so no two values are taken for one key but the two forms of it; a
 // refusal is 400 with a document that names its code, and repeats nothing of the input.
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <source_location>
 #include <string>
 #include <string_view>
 
 #include "base/text.hpp"
+#include "fuzz/entries.hpp"
 #include "once/http_rules.hpp"
 #include "settle/request_key.hpp"
 
+namespace settle::fuzz {
 namespace {
-
-using namespace settle;
-
-void require(bool holds, std::source_location where = std::source_location::current()) {
-  if (holds) return;
-  std::fprintf(stderr, "idempotency_key.cpp:%u does not hold\n", where.line());
-  std::abort();
-}
 
 void check_key(const request_key& key, std::string_view value) {
   const auto& text = key.text();
@@ -63,8 +51,8 @@ void check_refusal(const http::response& of, http::idempotency_profile profile) 
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string value(reinterpret_cast<const char*>(data), size);
+void idempotency_key(std::string_view input) {
+  const std::string value(input);
   const auto read = parse_request_key(value);
   require(read.key.has_value() == (read.refused == key_refusal::none));
   require(to_string(read.refused) != "unknown");
@@ -80,5 +68,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!twice.key && twice.refused);
     check_refusal(*twice.refused, profile);
   }
-  return 0;
 }
+
+}  // namespace settle::fuzz

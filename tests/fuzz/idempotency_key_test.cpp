@@ -2,18 +2,16 @@
 // database behind it.
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <set>
 #include <string>
 
+#include "fuzz/entries.hpp"
 #include "fuzz/mutation.hpp"
 #include "settle/http_once.hpp"
 #include "settle/request_key.hpp"
 #include "settle/sqlite.hpp"
 #include "support/quiet_log.hpp"
 #include "support/temp_dir.hpp"
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace settle {
 namespace {
@@ -27,19 +25,15 @@ const std::vector<std::string> pieces{"\"",   "\\",
                                       "\xff", std::string(1, '\0'),
                                       "\"\"", std::string(250, 'k')};
 
-void run(const std::string& input) {
-  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
-}
-
 // Proves I1, I3
 TEST(idempotency_key_fuzz, any_header_is_one_key_or_refused_with_a_document) {
   const auto seeds = fuzz::corpus(SETTLE_KEY_CORPUS);
   ASSERT_GE(seeds.size(), 20u);
   for (const auto& seed : seeds)
-    for (std::size_t end = 0; end <= seed.size(); ++end) run(seed.substr(0, end));
+    for (std::size_t end = 0; end <= seed.size(); ++end) fuzz::idempotency_key(seed.substr(0, end));
   testing::seeded_random random(9);
   for (int i = 0; i < 50'000; ++i)
-    run(fuzz::mutated(seeds[random.below(seeds.size())], seeds, pieces, random));
+    fuzz::idempotency_key(fuzz::mutated(seeds[random.below(seeds.size())], seeds, pieces, random));
 }
 
 // Proves I1, I3, I6

@@ -1,19 +1,15 @@
-// Fuzz entry for the webhook header parsers: with libFuzzer (clang -fsanitize=fuzzer), and over a fixed
-// corpus with seeded mutations in webhook_headers_test.cpp.
+// Fuzz entry for the webhook header parsers.
 //
 // The input is a request as lines, "name: value" until an empty line, then the body; it goes through every
 // scheme. Nothing may crash, and nothing may be accepted: the keys are not known to the input.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "fuzz/entries.hpp"
 #include "settle/webhook_signature.hpp"
 #include "webhook/reading.hpp"
 
+namespace settle::fuzz {
 namespace {
-
-using namespace settle;
 
 webhook::request request_of(std::string_view text) {
   webhook::request made;
@@ -30,13 +26,9 @@ webhook::request request_of(std::string_view text) {
   return made;
 }
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void webhook_headers(std::string_view input) {
   using webhook::scheme;
   static const webhook::verifier all[] = {
       webhook::verifier({.how = scheme::stripe, .keys = {"unknown to the input"}}),
@@ -51,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                          .prefix = ""})};
   static const webhook::source sources[] = {webhook::stripe("stripe", {"key"}),
                                             webhook::standard("crm", {"key"})};
-  const auto made = request_of({reinterpret_cast<const char*>(data), size});
+  const auto made = request_of(input);
   const timestamp now(std::chrono::seconds(1'614'265'330));
   for (const auto& one : all) require(!one.check(made, now).accepted());
   for (const auto& one : sources) {
@@ -60,5 +52,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!read.what->id.empty() && read.what->id.size() <= webhook::limits::id_bytes_max);
     require(read.what->body == made.body);
   }
-  return 0;
 }
+
+}  // namespace settle::fuzz
