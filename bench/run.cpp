@@ -32,7 +32,8 @@ const std::vector<std::string> all_benches{"emit",           "relay",
                                            "postgres_once",  "postgres_latency",
                                            "postgres_rows",  "postgres_idle",
                                            "postgres_lock",  "postgres_keys",
-                                           "middleware",     "postgres_middleware"};
+                                           "middleware",     "postgres_middleware",
+                                           "verify",         "postgres_verify"};
 
 const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction",
                                             "postgres_many_keys"};

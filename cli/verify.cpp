@@ -95,6 +95,9 @@ std::string verdict(const verify_report& of) {
         of.from_records ? " as far as records tell" : "");
   if (of.from_records)
     return "CLEAN as far as outbox, broker and deduplication records tell; there is no effect log.";
+  if (!of.not_judged.empty())
+    return "CLEAN as far as could be judged: nothing else is lost, doubled, invented or reordered; see "
+           "above.";
   if (of.pending > 0)
     return "CLEAN so far: nothing lost, nothing doubled; some effects are still on their way.";
   if (of.given_up > 0)

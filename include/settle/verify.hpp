@@ -24,9 +24,11 @@ namespace settle::inline v0 {
 
 struct effect {
   std::string topic;
-  std::string key;                               // order is checked within one key; empty: not checked
-  std::string subject;                           // the business identity of the effect, e.g. the order's id
-  std::optional<event_id> event = std::nullopt;  // if known, pending can be told from lost
+  std::string key;      // order is checked within one key; empty: not checked
+  std::string subject;  // the business identity of the effect, e.g. the order's id
+  // If known, pending can be told from lost, and a replay of a dead letter from disorder. Without it such
+  // effects are not judged, and the report says how many.
+  std::optional<event_id> event = std::nullopt;
 };
 
 void note_committed(transaction& tx, const effect& what);

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "base/sortable.hpp"
 #include "queries/verify.hpp"
+#include "verify/pages.hpp"
 
 namespace settle {
 namespace {
@@ -18,8 +22,14 @@ namespace {
 struct emitted {
   std::string id, topic, type, key;
   outbox_state state{};
-  std::string place;  // at which it was first delivered, or would be; see consume/retention.hpp
+  std::size_t service = 0;  // whose outbox it is in, and its number there
+  std::int64_t number = 0;
+};
+
+// Where an event stood when it was first delivered; see consume/retention.hpp.
+struct delivered_at {
   std::int64_t lane = 0;
+  std::string place;
 };
 
 struct at_broker {
@@ -40,21 +50,25 @@ struct records {
 // A partition's name is its topic and a number.
 std::string topic_of(const std::string& log) { return log.substr(0, log.rfind('/')); }
 
-// Tick, if there are ticks, and number.
-std::string place_of(const result::row& event) {
-  const auto number = event[6].integer();
-  return event[5].is_null() ? sortable({number}) : sortable({event[5].integer(), number});
+void read_events(database& db, std::size_t index, records& into) {
+  read_pages(db, {queries::verify::read_outbox_events, {}, {before_all_events}, 5},
+             [&](const result::row& row) {
+               into.events.push_back({row[0].text(), row[1].text(), row[2].text(), row[3].text(),
+                                      state_of(row[4].text()), index, row[5].integer()});
+             });
+}
+
+void read_applied(database& db, records& into) {
+  read_pages(db, {queries::verify::read_processed, {}, {"", ""}, 2}, [&](const result::row& row) {
+    into.applied[row[2].text()].insert(row[3].text());
+    into.handled.emplace(row[2].text(), row[0].text(), row[1].text());
+  });
 }
 
 // Upstream first and downstream last, as in verify(): an event on the move is seen at least once.
 records read(const verify_input& input) {
   records all;
-  for (auto* db : input.services) {
-    const auto rows = db->read().execute(queries::verify::read_outbox_events);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      all.events.push_back({rows[i][0].text(), rows[i][1].text(), rows[i][2].text(), rows[i][3].text(),
-                            state_of(rows[i][4].text()), place_of(rows[i]), rows[i][7].integer()});
-  }
+  for (std::size_t i = 0; i < input.services.size(); ++i) read_events(*input.services[i], i, all);
   if (input.broker != nullptr) {
     auto tx = input.broker->read();
     const auto groups = tx.execute(queries::verify::read_broker_groups);
@@ -74,11 +88,7 @@ records read(const verify_input& input) {
     const auto dead = db->read().execute(queries::verify::read_dead_letters);
     for (std::size_t i = 0; i < dead.size(); ++i)
       if (dead[i][2].integer() != 0) all.dead[dead[i][0].text()].insert(dead[i][1].text());
-    const auto rows = db->read().execute(queries::verify::read_processed);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      all.applied[rows[i][0].text()].insert(rows[i][1].text());
-      all.handled.emplace(rows[i][0].text(), rows[i][2].text(), rows[i][3].text());
-    }
+    read_applied(*db, all);
     const auto expired = db->read().execute(queries::verify::read_horizons);
     for (std::size_t i = 0; i < expired.size(); ++i) {
       auto& upto =
@@ -89,6 +99,25 @@ records read(const verify_input& input) {
   return all;
 }
 
+// Of the events with these numbers, as far as the outbox still has them.
+std::unordered_map<std::int64_t, delivered_at> read_places(database& db,
+                                                           std::span<const std::int64_t> numbers) {
+  std::unordered_map<std::int64_t, delivered_at> places;
+  auto tx = db.read();
+  tx.execute(queries::verify::plan_for_pages);
+  while (!numbers.empty()) {
+    const auto page = numbers.first(std::min<std::size_t>(numbers.size(), rows_per_page));
+    numbers = numbers.subspan(page.size());
+    const auto rows = tx.execute(queries::verify::read_places, {fmt::format("[{}]", fmt::join(page, ","))});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto number = rows[i][0].integer();
+      places[number] = {rows[i][1].integer(),
+                        rows[i][2].is_null() ? sortable({number}) : sortable({rows[i][2].integer(), number})};
+    }
+  }
+  return places;
+}
+
 class records_judge {
  public:
   records_judge(const records& seen, const verify_input& input) : seen_(seen), input_(input) {}
@@ -96,6 +125,7 @@ class records_judge {
   verify_report report() {
     report_.committed = static_cast<std::int64_t>(seen_.events.size());
     for (const auto& one : seen_.events) judge(one);
+    judge_doubtful();
     report_.not_judged.emplace_back(
         "without an effect log: effects that happened twice or without a commit, order, and commits without "
         "an event");
@@ -124,9 +154,17 @@ class records_judge {
     return found != by_consumer.end() && found->second.contains(what.id);
   }
 
-  bool may_have_expired(const emitted& what, const std::string& consumer) const {
-    const auto horizon = seen_.horizons.find({consumer, what.topic, what.lane});
-    return horizon != seen_.horizons.end() && what.place <= horizon->second;
+  // Whether any record of this topic has.
+  bool some_have_expired(const std::string& topic, const std::string& consumer) const {
+    constexpr std::int64_t before_all_lanes = -1;
+    const auto next = seen_.horizons.lower_bound({consumer, topic, before_all_lanes});
+    return next != seen_.horizons.end() && std::get<0>(next->first) == consumer &&
+           std::get<1>(next->first) == topic;
+  }
+
+  bool may_have_expired(const emitted& what, const std::string& consumer, const delivered_at& then) const {
+    const auto horizon = seen_.horizons.find({consumer, what.topic, then.lane});
+    return horizon != seen_.horizons.end() && then.place <= horizon->second;
   }
 
   void judge(const emitted& what) {
@@ -153,9 +191,33 @@ class records_judge {
       note_failed(what, consumer);
     } else if (what.state == outbox_state::pending || (at != nullptr && at->waiting.contains(consumer))) {
       ++report_.pending;
-    } else if (may_have_expired(what, consumer)) {
-      ++expired_;
-    } else if (at == nullptr) {
+    } else if (some_have_expired(what.topic, consumer)) {
+      doubtful_.push_back({&what, &consumer, at});
+    } else {
+      judge_unrecorded(what, consumer, at);
+    }
+  }
+
+  // It depends on where they stood, and few need to be asked for that.
+  void judge_doubtful() {
+    std::vector<std::vector<std::int64_t>> numbers(input_.services.size());
+    for (const auto& one : doubtful_) numbers[one.what->service].push_back(one.what->number);
+    std::vector<std::unordered_map<std::int64_t, delivered_at>> places;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      places.push_back(read_places(*input_.services[i], numbers[i]));
+    for (const auto& one : doubtful_) {
+      const auto then = places[one.what->service].find(one.what->number);
+      // What the outbox has dropped meanwhile is old.
+      if (then == places[one.what->service].end() || may_have_expired(*one.what, *one.consumer, then->second))
+        ++expired_;
+      else
+        judge_unrecorded(*one.what, *one.consumer, one.at);
+    }
+  }
+
+  // Neither a record nor a place where it waits.
+  void judge_unrecorded(const emitted& what, const std::string& consumer, const at_broker* at) {
+    if (at == nullptr) {
       ++gone_;
     } else if (!seen_.applied.contains(consumer)) {
       ++strangers_;
@@ -176,9 +238,16 @@ class records_judge {
 
   std::int64_t examples_max() const { return static_cast<std::int64_t>(input_.examples_max); }
 
+  struct doubt {
+    const emitted* what;
+    const std::string* consumer;
+    const at_broker* at;
+  };
+
   const records& seen_;
   const verify_input& input_;
   verify_report report_;
+  std::vector<doubt> doubtful_;
   std::set<std::string> consumers_;
   std::int64_t gone_ = 0;
   std::int64_t expired_ = 0;

@@ -1,6 +1,7 @@
 // The checker for systems without an effect log: outbox against broker against deduplication records.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "settle/verify.hpp"
@@ -10,6 +11,9 @@ namespace settle {
 // How far the relay has come with an event.
 enum class outbox_state { pending, published, failed };
 outbox_state state_of(const std::string& status);
+
+// Below the number of every event. (SQLite's may begin at 1; those of held events are the events' own.)
+constexpr std::int64_t before_all_events = 0;
 
 // Nothing is lost, but somebody has to know.
 inline constexpr auto why_failed =

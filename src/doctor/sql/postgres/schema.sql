@@ -8,8 +8,8 @@ select set_config('search_path', 'pg_catalog', true)
 with expected(relation, columns, kind) as (
   values ('migrations', 'number', 'primary key'), ('identity', 'one', 'primary key'),
          ('shares', 'scope, share', 'primary key'), ('members', 'scope, member', 'primary key'),
-         ('outbox_ticks', 'n', 'primary key'), ('outbox_ticks', 'at', 'index'),
-         ('outbox_progress', 'id', 'primary key'), ('outbox_leaves', 'slot', 'primary key'),
+         ('outbox_ticks', 'n', 'primary key'), ('outbox_ticks', 'at', 'index'), ('outbox_ticks', 'seq_high, n', 'index'),
+         ('outbox_progress', 'id', 'primary key'), ('outbox_progress', 'tick, "position"', 'index'), ('outbox_leaves', 'slot', 'primary key'),
          ('outbox_held', 'seq', 'primary key'), ('natural_keys', 'event_id', 'primary key'), ('natural_keys', 'created_at', 'index'),
          ('processed_events', 'consumer, message_id', 'primary key'),
          ('consumer_fences', 'consumer, partition', 'primary key'),
