@@ -14,6 +14,7 @@ void add_dlq(CLI::App& to, context& shared);
 void add_dlq_replay(CLI::App& to, context& shared);  // below dlq
 void add_doctor(CLI::App& to, context& shared);
 void add_keys(CLI::App& to, context& shared);
+void add_lock(CLI::App& to, context& shared);
 void add_migrate(CLI::App& to, context& shared);
 void add_outbox(CLI::App& to, context& shared);
 void add_publish(CLI::App& to, context& shared);
@@ -23,5 +24,6 @@ void add_serve(CLI::App& to, context& shared);
 void add_status(CLI::App& to, context& shared);
 void add_tail(CLI::App& to, context& shared);
 void add_verify(CLI::App& to, context& shared);
+void add_webhook(CLI::App& to, context& shared);
 
 }  // namespace settle::cli

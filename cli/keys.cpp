@@ -20,12 +20,32 @@ namespace {
 
 constexpr std::int64_t looked_through_max = 1'000'000;
 
+// As far as the claimer has given it.
+std::string about_text(const unknown_claim& of) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& content) {
+    if (!content.empty())
+      text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name, for_terminal(content));
+  };
+  const auto request = of.method + (of.method.empty() || of.target.empty() ? "" : " ") + of.target;
+  add("", request);
+  add("caller ", of.caller);
+  add("key ", of.key);
+  add("", of.label);
+  return text.empty() ? text : "  " + text + "\n";
+}
+
 void print_unknown(const std::vector<unknown_claim>& found, bool json, timestamp now) {
   if (json) {
     boost::json::array all;
     for (const auto& one : found)
       all.push_back({{"claim", one.token.run.text()},
                      {"service", safe_json_text(one.service)},
+                     {"caller", safe_json_text(one.caller)},
+                     {"key", safe_json_text(one.key)},
+                     {"method", safe_json_text(one.method)},
+                     {"target", safe_json_text(one.target)},
+                     {"label", safe_json_text(one.label)},
                      {"claimed_at", to_rfc3339(one.claimed_at)},
                      {"lease_until", to_rfc3339(one.lease_until)},
                      {"epoch", one.token.epoch}});
@@ -34,14 +54,16 @@ void print_unknown(const std::vector<unknown_claim>& found, bool json, timestamp
   }
   if (found.empty()) fmt::print("every claim is held, released or completed\n");
   for (const auto& one : found)
-    fmt::print("{}  {}  claimed {}, silent since {} ago\n", one.token.run.text(), for_terminal(one.service),
-               to_rfc3339(one.claimed_at), age(now - one.lease_until));
+    fmt::print("{}  {}  claimed {}, silent since {} ago\n{}", one.token.run.text(), for_terminal(one.service),
+               to_rfc3339(one.claimed_at), age(now - one.lease_until), about_text(one));
 }
 
 void add_unknown(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("unknown",
-                                    "List claims whose owner was not heard of again, oldest first.\n"
-                                    "Nobody knows whether their work was done, so their keys are not free.");
+  auto* command =
+      to.add_subcommand("unknown",
+                        "List claims whose owner was not heard of again, oldest first.\n"
+                        "Nobody knows whether their work was done, so their keys are not free.\n"
+                        "Caller, key, method, target and label are shown if the claimer gave them.");
   const auto limit = std::make_shared<std::int64_t>(100);
   command->add_option("--limit", *limit, "At most so many. Default: 100")
       ->option_text("N")

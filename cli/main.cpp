@@ -98,6 +98,7 @@ int parse_and_run(int argc, char** argv) {
   add_dlq(program, shared);
   add_doctor(program, shared);
   add_keys(program, shared);
+  add_lock(program, shared);
   add_migrate(program, shared);
   add_outbox(program, shared);
   add_publish(program, shared);
@@ -107,6 +108,7 @@ int parse_and_run(int argc, char** argv) {
   add_status(program, shared);
   add_tail(program, shared);
   add_verify(program, shared);
+  add_webhook(program, shared);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help or --version

@@ -51,12 +51,25 @@ when_unknown policy_of(std::string_view text) {
   throw bad_field("on_unknown", "is hold, ask or reissue");
 }
 
+claim_about about_of(fields& whole) {
+  if (!whole.has("about")) return {};
+  fields from(whole.object("about"), "about.");
+  const claim_about made{.caller = from.text_or("caller", ""),
+                         .key = from.text_or("key", ""),
+                         .method = from.text_or("method", ""),
+                         .target = from.text_or("target", ""),
+                         .label = from.text_or("label", "")};
+  from.expect_no_others();
+  return made;
+}
+
 claim_call read_claim(fields& from) {
   claim_request made{.who = identity_of(from), .fingerprint = from.text_or("fingerprint", "")};
   made.lease = milliseconds_of(from, "lease_ms", made.lease);
   made.keep = milliseconds_of(from, "keep_ms", made.keep);
   made.on_unknown = policy_of(from.text_or("on_unknown", "hold"));
   if (const auto token = from.text_or("token", ""); !token.empty()) made.run = token_of(token);
+  made.about = about_of(from);
   return made;
 }
 

@@ -242,6 +242,26 @@ void fenced(transaction& tx, const lock& by);
 // not go back. If that has happened, new owners are refused until the clock is past the remembered token.
 void fenced(transaction& tx, std::string_view resource, const fence_token& token);
 
+// A lock in a database as operators see it.
+struct lock_record {
+  std::string name;
+  fence_token token = {};                         // of its owner, or of the last one
+  std::optional<timestamp> until = std::nullopt;  // none: it was released
+  bool expired = false;  // anybody may take it over; as long as nobody has, its owner may renew it
+};
+
+// By name, those behind `after`. Without `released`, those that have an owner. For operators: names are not
+// forgotten, so there may be many.
+std::vector<lock_record> list_locks(database& db, bool released = false, std::size_t at_most = 100,
+                                    std::string_view after = {});
+std::optional<lock_record> find_lock(database& db, std::string_view name);
+
+// Takes the lock away from the owner that was seen, for operators who know that it will not come back or must
+// not go on. The epoch is raised, so it cannot write under its fence, renew or release it any more; its
+// fenced transaction that is under way is waited for (PostgreSQL: store_busy after busy_timeout). False: it
+// was released or has another owner by now, and nothing was changed.
+bool take_lock_away(database& db, std::string_view name, const fence_token& seen);
+
 }  // namespace settle::inline v0
 
 #pragma GCC visibility pop

@@ -248,6 +248,21 @@ struct journal_entry {
 };
 std::optional<journal_entry> find(database& db, std::string_view source, std::string_view event_id);
 
+// Events of the journal without their bodies, in the order in which they came, for operators.
+struct journal_filter {
+  std::string source = {};  // empty: all
+  std::string status = {};  // empty: those that are not over, RECEIVED, PARKED and FAILED; "ANY": all
+};
+struct journal_line {
+  std::int64_t number = 0;  // of its row: grows
+  std::string source, id, type, key, status, last_error;
+  std::int64_t attempts = 0;
+  timestamp received_at = {};
+  std::optional<timestamp> next_at = std::nullopt;  // of those that wait for a worker
+};
+std::vector<journal_line> list(database& db, const journal_filter& which, std::size_t at_most = 100,
+                               std::int64_t after = 0);
+
 // Lets workers try a FAILED event anew, or run one that was TOO_LATE. False: there is no such.
 bool retry(database& db, std::string_view source, std::string_view event_id);
 

@@ -114,6 +114,30 @@ std::optional<journal_entry> find(database& db, std::string_view source, std::st
   return found;
 }
 
+std::vector<journal_line> list(database& db, const journal_filter& which, std::size_t at_most,
+                               std::int64_t after) {
+  const auto rows =
+      db.read().commit_with({queries::webhook::list_events,
+                             {after, which.source, which.status, static_cast<std::int64_t>(at_most)}},
+                            "");
+  std::vector<journal_line> all;
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    const auto row = rows[n];
+    auto& one = all.emplace_back();
+    one.number = row[0].integer();
+    one.source = row[1].text();
+    one.id = row[2].text();
+    one.type = row[3].text();
+    one.key = row[4].text();
+    one.status = row[5].text();
+    one.last_error = row[6].text();
+    one.attempts = row[7].integer();
+    one.received_at = row[8].time();
+    if (!row[9].is_null()) one.next_at = row[9].time();
+  }
+  return all;
+}
+
 bool retry(database& db, std::string_view source, std::string_view event_id) {
   auto tx = db.begin();
   const auto changed =

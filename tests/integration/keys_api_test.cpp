@@ -147,6 +147,24 @@ TEST_F(keys_api, refuses_a_huge_member_in_few_words) {
   }
 }
 
+// Proves I7
+TEST_F(keys_api, keeps_what_a_claim_is_about_for_operators) {
+  const json::object about{{"caller", "ann"}, {"key", "k-…"}, {"method", "POST"}, {"target", "/payments"}};
+  ask("claim", with({{"about", about}, {"lease_ms", 1}}));
+  time.advance(std::chrono::seconds(1));
+  const auto found = unknown_claims(*db);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].caller, "ann");
+  EXPECT_EQ(found[0].key, "k-…");
+  EXPECT_EQ(found[0].method, "POST");
+  EXPECT_EQ(found[0].target, "/payments");
+  const json::object misspelt{{"methd", "POST"}};
+  EXPECT_EQ(ask("claim", with({{"about", misspelt}}), 400).at("detail"),
+            "about.methd is not known here; did you mean about.method?");
+  const json::object endless{{"label", std::string(2000, 'x')}};
+  EXPECT_EQ(ask("claim", with({{"about", endless}}), 413).at("code"), "payload_too_large");
+}
+
 TEST_F(keys_api, says_what_is_wrong_with_a_request) {
   const auto refused = [&](const json::object& body, const std::string& operation = "claim") {
     return std::string(ask(operation, body, 400).at("detail").as_string());

@@ -30,3 +30,17 @@ select 1 from settle_locks where name = $1 and owner = $2 and epoch = $3 and hel
 insert into settle_lock_fences as f (resource, owner, epoch) values ($1, $2, $3)
 on conflict (resource) do update set epoch = excluded.epoch, owner = excluded.owner
 where f.epoch < excluded.epoch or (f.epoch = excluded.epoch and f.owner = excluded.owner)
+
+-- For operators: a lock, and whether its time is over.
+-- name: list_locks
+select name, owner, epoch, held_until, (held_until <= $4)
+from settle_locks where name > $1 and ($2 or held_until > 0) order by name limit $3
+
+-- name: find_lock
+select name, owner, epoch, held_until, (held_until <= $2)
+from settle_locks where name = $1
+
+-- Raised as by a take-over, so that the former owner matches nothing any more; nobody has it then.
+-- name: take_away
+update settle_locks set owner = $4, epoch = epoch + 1, held_until = 0
+where name = $1 and owner = $2 and epoch = $3 and held_until > 0

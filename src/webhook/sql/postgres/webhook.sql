@@ -82,6 +82,13 @@ select id, source, event_id, event_type, event_key, provider_at, received_at, he
        parks, waits_since, passing, starts, status, last_error
 from settle.webhook_events where source = $1 and event_id = $2
 
+-- name: list_events
+select id, source, event_id, event_type, event_key, status, last_error, attempts, received_at, next_at
+from settle.webhook_events
+where id > $1 and ($2 = '' or source = $2)
+  and ($3 = 'ANY' or status = $3 or ($3 = '' and finished_at is null))
+order by id limit $4
+
 -- name: retry_event
 update settle.webhook_events set status = 'RECEIVED', attempts = 0, parks = 0, passing = 0, starts = 0, waits_since = $3,
   next_at = $3, finished_at = null
