@@ -24,20 +24,18 @@ void traffic::request(std::size_t path, std::string_view pattern, std::string_vi
                       duration took) {
   if (path != 0) patterns_[path] = pattern;
   const auto status_class = static_cast<std::uint64_t>(std::clamp(status / 100, 0, 5));
-  auto& tally = requests_[path << 16 | number_of(method) << 8 | status_class];
-  ++tally.count;
-  tally.microseconds += took.count();
+  requests_[path << 16 | number_of(method) << 8 | status_class].add(std::max(took, duration::zero()));
 }
 
 void traffic::refused_request(std::string_view reason) { ++reasons_[reason]; }
 
 void traffic::flush() {
-  for (const auto& [key, tally] : requests_) {
+  for (const auto& [key, times] : requests_) {
     const auto route = patterns_[key >> 16], method = methods[key >> 8 & 0xff], status = classes[key & 0xff];
     env_.counters->add("settle_http_requests_total",
-                       {{"route", route}, {"method", method}, {"status", status}}, tally.count);
-    env_.counters->add("settle_http_request_microseconds_total",
-                       {{"route", route}, {"method", method}, {"status", status}}, tally.microseconds);
+                       {{"route", route}, {"method", method}, {"status", status}}, times.count());
+    env_.counters->add_times("settle_http_request_seconds",
+                             {{"route", route}, {"method", method}, {"status", status}}, times);
   }
   for (const auto& [reason, count] : reasons_)
     env_.counters->add("settle_http_refused_requests_total", {{"reason", reason}}, count);
