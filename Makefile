@@ -39,11 +39,13 @@ WITH_SERVERS = tools/servers run postgres pgbouncer redis --
 test: build
 	@tools/setup servers || [ "$(CI)" != true ]
 	@tools/setup node || [ "$(CI)" != true ]
+	@tools/setup promtool || [ "$(CI)" != true ]
 	@+$(WITH_SERVERS) $(MAKE) --no-print-directory test-required
 
 test-all: build
 	@tools/setup servers || [ "$(CI)" != true ]
 	@tools/setup node || [ "$(CI)" != true ]
+	@tools/setup promtool || [ "$(CI)" != true ]
 	@+$(WITH_SERVERS) $(MAKE) --no-print-directory test-more
 
 .PHONY: test-required test-more test-preset

@@ -389,7 +389,8 @@ http::response app::metrics_page() {
   };
   read("service", [&] { read_service_gauges(*service_view_, gauges); });
   read("broker", [&] { read_broker_gauges(*broker_file_, gauges); });
-  return http::text(200, metrics_content_type, metrics_text(counters_.snapshot(), gauges));
+  return http::text(200, metrics_content_type,
+                    metrics_text(counters_.snapshot(), gauges, counters_.times_snapshot()));
 }
 
 }  // namespace settle::daemon

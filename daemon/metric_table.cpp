@@ -7,6 +7,7 @@ namespace {
 
 constexpr auto counter = metric_type::counter;
 constexpr auto gauge = metric_type::gauge;
+constexpr auto histogram = metric_type::histogram;
 
 // Sorted by name.
 constexpr std::array table{
@@ -19,12 +20,19 @@ constexpr std::array table{
            "outcome is that of a claim (claimed, ask, completed, in_flight, mismatch, unknown), or done or "
            "lost; failed for a call that failed while others of its batch were done."},
     metric{"settle_consumer_applied_total", counter, "consumer", "Messages whose handler ran and committed."},
+    metric{"settle_consumer_apply_delay_seconds", histogram, "consumer",
+           "From when the broker stored a message to the commit of what its handler did. Without messages "
+           "that had "
+           "to wait after a failure, and those of brokers that do not say when they stored them."},
     metric{"settle_consumer_beyond_horizon_total", counter, "consumer",
            "Messages that were not run because their deduplication record may have expired."},
     metric{"settle_consumer_duplicates_total", counter, "consumer",
            "Messages that were skipped because they had been applied before."},
     metric{"settle_consumer_failures_total", counter, "consumer",
            "Messages that failed alone, each time; they are tried again or given up."},
+    metric{"settle_consumer_handler_seconds", histogram, "consumer",
+           "Time that one call of a handler took, for a message or for several at once; failed ones among "
+           "them."},
     metric{"settle_consumer_handler_timeouts_total", counter, "consumer",
            "Handlers that took longer than handler_timeout; they are charged if they ever return."},
     metric{"settle_consumer_ignored_total", counter, "consumer",
@@ -52,8 +60,8 @@ constexpr std::array table{
     metric{"settle_http_refused_requests_total", counter, "reason",
            "HTTP requests that were malformed, beyond a limit or too slow; the reason is the code of the "
            "answer."},
-    metric{"settle_http_request_microseconds_total", counter, "route, method, status",
-           "Time from the head of a request to its answer; divided by settle_http_requests_total, the mean."},
+    metric{"settle_http_request_seconds", histogram, "route, method, status",
+           "Time from the head of a request to its answer."},
     metric{"settle_http_requests_total", counter, "route, method, status",
            "Answered HTTP requests by class of status; paths that are not served are counted as other."},
     metric{"settle_locks_asked_total", counter, "outcome",
@@ -81,6 +89,10 @@ constexpr std::array table{
            "Batches that were not fully confirmed: fault is destination or message."},
     metric{"settle_relay_ownership_lost_total", counter, "",
            "Times that a relay found its part taken over by another."},
+    metric{"settle_relay_publish_delay_seconds", histogram, "",
+           "From the publish call of an event, or its deliver_at, to the broker's confirmation; when its "
+           "transaction "
+           "committed is not recorded. Without events that were held back, and without adopted tables."},
     metric{"settle_relay_published_total", counter, "", "Events that the broker confirmed to a relay here."},
     metric{"settle_relays_alive", gauge, "", "Relays, in any process, that share this outbox."},
     metric{"settle_replays_failed_total", counter, "consumer",
@@ -122,7 +134,17 @@ constexpr std::array table{
 
 }  // namespace
 
-std::string_view to_string(metric_type type) { return type == counter ? "counter" : "gauge"; }
+std::string_view to_string(metric_type type) {
+  switch (type) {
+    case counter:
+      return "counter";
+    case gauge:
+      return "gauge";
+    case histogram:
+      return "histogram";
+  }
+  return "untyped";
+}
 
 std::span<const metric> all_metrics() { return table; }
 

@@ -7,13 +7,13 @@
 
 namespace settle::daemon {
 
-enum class metric_type { counter, gauge };
+enum class metric_type { counter, gauge, histogram };
 std::string_view to_string(metric_type type);
 
 struct metric {
   std::string_view name;
   metric_type type;
-  std::string_view labels;  // separated by ", "; empty: none, and then a counter is shown from 0 on
+  std::string_view labels;  // separated by ", "; empty: none, and then what is counted is shown from 0 on
   std::string_view help;
 };
 

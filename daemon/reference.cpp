@@ -5,6 +5,7 @@
 #include "daemon/gauges.hpp"
 #include "daemon/metric_table.hpp"
 #include "daemon/option.hpp"
+#include "settle/metrics.hpp"
 
 namespace settle::daemon {
 namespace {
@@ -101,6 +102,12 @@ constexpr std::string_view metrics_head = R"(# Metrics
 `settled` serves these at `GET /metrics` in the Prometheus text format. Counters count what happened in the process
 that is asked, since its start: a consumer that runs in your own program counts there, in `env.counters`, under the
 same names. Gauges are read from the stores when they are asked for, so they cover every process that shares the files.
+Histograms are counted like counters, in seconds, with the same {} buckets for all, from {} to {}: as NAME_bucket with the
+label `le`, NAME_sum and NAME_count.
+
+```promql
+histogram_quantile(0.99, sum by (le) (rate(settle_relay_publish_delay_seconds_bucket[5m])))
+```
 
 )";
 
@@ -162,7 +169,11 @@ std::string configuration_reference() {
 }
 
 std::string metrics_reference() {
-  std::string page(metrics_head);
+  const auto seconds = [](duration of) {
+    return fmt::format("{} s", std::chrono::duration<double>(of).count());
+  };
+  auto page = fmt::format(metrics_head, time_counts::bounds.size(), seconds(time_counts::bounds.front()),
+                          seconds(time_counts::bounds.back()));
   page += "| name | type | labels | meaning |\n|---|---|---|---|\n";
   for (const auto& one : all_metrics())
     page += fmt::format("| `{}` | {} | {} | {} |\n", one.name, to_string(one.type), labels_of(one), one.help);

@@ -27,6 +27,10 @@ message message_of(result& rows, std::size_t row, std::string_view topic) {
           .payload = rows.take(row, 9).take_bytes()};
 }
 
+std::optional<timestamp> stored_at(const result::row& of) {
+  return of[10].is_null() ? std::nullopt : std::optional(of[10].time());
+}
+
 // What will be asked for next if nothing else happens: the partitions take turns to be the first.
 log_request following(log_request last, const std::vector<log_message>& read) {
   for (const auto& one : read) last.from[one.from].after = one.position;
@@ -74,7 +78,8 @@ std::vector<log_message> log_reader::read_now(const log_request& wanted) const {
   std::ranges::sort(order, {}, &place::position);
   all.reserve(order.size());
   for (const auto& [position, part, row] : order)
-    all.push_back({position, part, message_of(parts[part], row, wanted.from[part].topic_name)});
+    all.push_back({position, part, message_of(parts[part], row, wanted.from[part].topic_name),
+                   stored_at(parts[part][row])});
   return all;
 }
 

@@ -33,6 +33,7 @@ struct log_message {
   std::int64_t position = 0;
   std::size_t from = 0;  // index of its cursor
   message content;
+  std::optional<timestamp> stored_at;  // none: by a version that did not note it
 };
 
 class log_reader {

@@ -99,7 +99,7 @@ std::vector<delivery> embedded_subscription::deliver(std::size_t messages_max) {
   for (auto& one : log_.read(wanted)) {
     const auto& from = origins[one.from];
     from.tracker->delivered(one.position);
-    all.push_back({std::move(one.content), {from.tag, one.position}, from.fence});
+    all.push_back({std::move(one.content), {from.tag, one.position}, from.fence, one.stored_at});
   }
   return all;
 }

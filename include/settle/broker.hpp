@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -81,6 +82,7 @@ struct delivery {
   message content;
   delivery_tag tag;
   partition_fence fence;
+  std::optional<timestamp> stored_at = std::nullopt;  // by the broker's clock; none: it does not say
 };
 
 struct fetched {

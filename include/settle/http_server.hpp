@@ -20,8 +20,8 @@
 // - Work that was begun is never cancelled silently: see handler_time_max.
 // There is no TLS here: stand behind something that has it, or stay on loopback, which is the default.
 //
-// Counted in env.counters: settle_http_requests_total and settle_http_request_microseconds_total by route,
-// method and status class; settle_http_connections_total, settle_http_closed_connections_total,
+// Counted in env.counters: settle_http_requests_total and settle_http_request_seconds by route, method and
+// status class; settle_http_connections_total, settle_http_closed_connections_total,
 // settle_http_refused_connections_total, settle_http_refused_requests_total by reason. Each request is a line
 // `http_request` in the log at level debug.
 //

@@ -85,6 +85,37 @@ TEST(metrics, label_values_are_escaped_so_that_an_exporter_can_print_them) {
   EXPECT_EQ(m.snapshot().begin()->first, R"(a_total{x="say \"hi\" \\ and\nbreak"})");
 }
 
+// Proves D7
+TEST(metrics, times_are_counted_by_how_long_they_were) {
+  time_counts some;
+  for (const auto us : {0, 100, 101, 1'000'000, 61'000'000}) some.add(duration(us));
+  EXPECT_EQ(some.within(0), 2) << "a bound belongs to its bucket";
+  EXPECT_EQ(some.within(1), 3);
+  EXPECT_EQ(some.within(time_counts::bounds.size() - 1), 4) << "one is beyond the last bound";
+  EXPECT_EQ(some.count(), 5);
+  EXPECT_EQ(some.sum(), duration(62'000'201));
+}
+
+TEST(metrics, a_time_of_clocks_that_disagree_is_not_counted) {
+  time_counts some;
+  some.add(duration(-1));
+  EXPECT_EQ(some.count(), 0);
+  EXPECT_EQ(some.sum(), duration());
+}
+
+TEST(metrics, times_add_up_for_each_name_and_label_set) {
+  metrics m;
+  time_counts once;
+  once.add(duration(300));
+  m.add_times("seconds", {{"consumer", "a"}}, once);
+  m.add_times("seconds", {{"consumer", "a"}}, once);
+  m.add_times("seconds", {{"consumer", "b"}}, {});
+  EXPECT_EQ(m.times("seconds", {{"consumer", "a"}}).count(), 2);
+  EXPECT_EQ(m.times("seconds", {{"consumer", "a"}}).sum(), duration(600));
+  EXPECT_EQ(m.times_snapshot().size(), 1U) << "adding nothing makes no series";
+  EXPECT_TRUE(m.snapshot().empty());
+}
+
 TEST(metrics, adding_nothing_makes_no_series) {
   metrics m;
   m.add("a_total", {}, 0);

@@ -307,6 +307,8 @@ std::optional<consume::failure> consumer::engine::run_handlers(owned_transaction
   open_batch opened(*this, tx, messages, of, watched);
   auto why = consume::run_handlers(messages, of, opened, judging_now());
   if (messages.size() > 1 && (!of.failed.empty() || (why && why->at))) mark_claims_ = batches_marked;
+  env().counters->add_times("settle_consumer_handler_seconds", {{"consumer", options_.name}},
+                            std::exchange(handler_times_, {}));
   if (why) return why;
   opened.note_handler_time();
   give_claims_back(tx, messages, of);
@@ -321,6 +323,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
   std::optional<failed_attempt> failed;
   bool stopped = false;
   read_beside_ = false;
+  const auto begun = env().now();
   watched.handler_begins();
   try {
     std::optional<sql::handler_scope> scope;
@@ -337,6 +340,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
     failed = failed_attempt{env().now(), failure_class::poison,
                             "the handler threw something that is not a std::exception"};
   }
+  handler_times_.add(env().now() - begun);
   if (watched.handler_ends())
     return failed_attempt{env().now(), failure_class::poison, "the handler took longer than handler_timeout"};
   if (stopped) throw error(errc::cancelled, failed->error);
@@ -399,11 +403,15 @@ dead_letter consumer::engine::beyond_horizon(const work& of) const {
 
 void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
   std::map<verdict, std::int64_t> counted;
+  time_counts delays;
+  const auto now = env().now();
   std::int64_t charged_away = 0;  // to a dead letter, new or old
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto what = of.what[i];
     if (what == verdict::left_out) continue;
     ++counted[what];
+    if (const auto stored = messages[i]->content.stored_at; what == verdict::run && stored)
+      delays.add(now - *stored);
     const bool replay = !address_of(messages[i]->what()).empty();
     if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;
     if (what == verdict::cautious) --cautious_[messages[i]->content.fence.partition];
@@ -417,6 +425,7 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
   }
   count("settle_consumer_applied_total", &consumer_counts::applied,
         counted[verdict::run] + counted[verdict::replay]);
+  env().counters->add_times("settle_consumer_apply_delay_seconds", {{"consumer", options_.name}}, delays);
   count("settle_consumer_duplicates_total", &consumer_counts::duplicates, counted[verdict::duplicate]);
   count("settle_consumer_beyond_horizon_total", &consumer_counts::beyond_horizon,
         counted[verdict::beyond_horizon]);

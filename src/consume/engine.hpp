@@ -26,6 +26,7 @@
 #include "settle/consume.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
+#include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
 
@@ -202,9 +203,10 @@ class consumer::engine {
   std::map<std::string_view, log_limit> log_limits_;  // by event
   mutable std::mutex counts_mutex_;
   consumer_counts counts_;
-  double handler_us_ = 0;  // running average per message
-  int list_claims_ = 0;    // so many batches more ask which of their claims are new, where that costs
-  int mark_claims_ = 0;    // so many more keep their claims when a message fails, where they can
+  double handler_us_ = 0;      // running average per message
+  time_counts handler_times_;  // of this attempt
+  int list_claims_ = 0;        // so many batches more ask which of their claims are new, where that costs
+  int mark_claims_ = 0;        // so many more keep their claims when a message fails, where they can
 };
 
 }  // namespace settle::inline v0

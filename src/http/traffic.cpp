@@ -24,9 +24,7 @@ void traffic::request(std::size_t path, std::string_view pattern, std::string_vi
                       duration took) {
   if (path != 0) patterns_[path] = pattern;
   const auto status_class = static_cast<std::uint64_t>(std::clamp(status / 100, 0, 5));
-  auto& tally = requests_[path << 16 | number_of(method) << 8 | status_class];
-  ++tally.count;
-  tally.microseconds += took.count();
+  requests_[path << 16 | number_of(method) << 8 | status_class].add(std::max(took, duration::zero()));
 }
 
 void traffic::refused_request(std::string_view reason) { ++reasons_[reason]; }
@@ -34,13 +32,13 @@ void traffic::refused_request(std::string_view reason) { ++reasons_[reason]; }
 // What has been added is forgotten at once: the rest may have to wait for memory.
 void traffic::flush() {
   while (!requests_.empty()) {
-    const auto [key, tally] = *requests_.begin();
+    const auto [key, times] = *requests_.begin();
     const auto route = patterns_[key >> 16], method = methods[key >> 8 & 0xff], status = classes[key & 0xff];
     env_.counters->add("settle_http_requests_total",
-                       {{"route", route}, {"method", method}, {"status", status}}, tally.count);
+                       {{"route", route}, {"method", method}, {"status", status}}, times.count());
     requests_.erase(requests_.begin());
-    env_.counters->add("settle_http_request_microseconds_total",
-                       {{"route", route}, {"method", method}, {"status", status}}, tally.microseconds);
+    env_.counters->add_times("settle_http_request_seconds",
+                             {{"route", route}, {"method", method}, {"status", status}}, times);
   }
   while (!reasons_.empty()) {
     env_.counters->add("settle_http_refused_requests_total", {{"reason", reasons_.begin()->first}},

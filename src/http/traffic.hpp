@@ -11,6 +11,7 @@
 
 #include "settle/environment.hpp"
 #include "settle/http.hpp"
+#include "settle/metrics.hpp"
 
 namespace settle::inline v0::http {
 
@@ -32,14 +33,9 @@ class traffic {
   void flush();
 
  private:
-  struct tally {
-    std::int64_t count = 0;
-    std::int64_t microseconds = 0;
-  };
-
   environment env_;
   std::vector<std::string_view> patterns_;
-  std::unordered_map<std::uint64_t, tally> requests_;  // by path, method and status class
+  std::unordered_map<std::uint64_t, time_counts> requests_;  // by path, method and status class
   std::map<std::string_view, std::int64_t> reasons_;
   std::int64_t opened_ = 0;
   std::int64_t closed_ = 0;

@@ -49,6 +49,20 @@ std::string place_of(const message& m, const outbox::window_row& row) {
   return said == m.extensions.end() ? sortable({row.seq}) : said->second;
 }
 
+// From when an event could be sent, as far as its row tells, to now. Of rows that no share has to send again.
+time_counts delays_of(const outbox::window& found, std::span<const outbox::fate> fates,
+                      const window_outcome& outcome, timestamp now) {
+  time_counts delays;
+  for (std::size_t i = 0; i < fates.size(); ++i) {
+    if (fates[i] != outbox::fate::confirmed) continue;
+    const auto& row = found.rows[i];
+    const auto stopped = outcome.stopped.find(row.share);
+    if (stopped != outcome.stopped.end() && i > stopped->second) continue;
+    delays.add(now - std::max(found.messages[i].time, row.deliver_at.value_or(timestamp())));
+  }
+  return delays;
+}
+
 }  // namespace
 
 relay::engine::engine(database& outbox, publisher& destination, const relay_options& options)
@@ -177,6 +191,8 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
   }
   pause_if_failed(fates, results);
   env().counters->add("settle_relay_published_total", {}, outcome.confirmed);
+  env().counters->add_times("settle_relay_publish_delay_seconds", {},
+                            delays_of(found, fates, outcome, env().now()));
   const bool clean = outcome.stopped.empty() && outcome.to_hold.empty();
   if (unnoted_.batches == 1) unnoted_.since = env().now();
   const bool enough = unnoted_.batches >= batches_per_note || env().now() - unnoted_.since >= note_within;

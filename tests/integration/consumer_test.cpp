@@ -74,6 +74,51 @@ struct bench {
 
 using names = std::vector<std::string>;
 
+// Proves D7
+TEST(consumer, counts_how_long_its_handlers_took_and_how_old_messages_were_when_they_were_applied) {
+  bench b;
+  b.broker.messages = {bench::make("1", "a"), bench::make("2", "b"), bench::make("3", "c")};
+  b.broker.stored_at = b.time.now();
+  auto c = b.make_consumer([&](const message& m, transaction& tx) {
+    b.time.advance(2ms);
+    bench::insert(m, tx);
+  });
+  b.time.advance(1s);
+  while (c->run_once()) {
+  }
+  const auto handlers = b.counters.times("settle_consumer_handler_seconds", {{"consumer", "tester"}});
+  EXPECT_EQ(handlers.count(), 3);
+  EXPECT_EQ(handlers.sum(), 6ms);
+  const auto delays = b.counters.times("settle_consumer_apply_delay_seconds", {{"consumer", "tester"}});
+  EXPECT_EQ(delays.count(), 3);
+  EXPECT_GE(delays.sum(), 3 * 1s);
+  EXPECT_LE(delays.sum(), 3 * 1006ms);
+}
+
+// Proves D7
+TEST(consumer, does_not_say_how_old_messages_were_that_no_broker_gave_a_time) {
+  bench b;
+  b.broker.messages = {bench::make("1", "a")};
+  auto c = b.make_consumer(bench::insert);
+  while (c->run_once()) {
+  }
+  EXPECT_EQ(b.effects(), names{"1"});
+  EXPECT_EQ(b.counters.times("settle_consumer_apply_delay_seconds", {{"consumer", "tester"}}).count(), 0);
+}
+
+// Proves D7
+TEST(consumer, is_told_by_the_embedded_broker_when_a_message_was_stored) {
+  bench b;
+  const auto broker = sqlite::open_broker(b.dir.file("broker.db"), {.env = b.env});
+  auto member = broker->subscribe({"tester", {"things"}});
+  broker->publishing().publish(std::vector{bench::make("1", "a")});
+  const auto stored = b.time.now();
+  b.time.advance(1s);
+  const auto found = member->fetch(10).deliveries;
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].stored_at, stored);
+}
+
 // Proves C1
 TEST(consumer, acknowledges_only_after_the_commit) {
   bench b;

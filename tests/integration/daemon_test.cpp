@@ -456,7 +456,7 @@ TEST(daemon_parts, measure_slips_of_the_keyboard) {
 }
 
 TEST(daemon_parts, escape_labels_and_keep_families_together) {
-  const auto page = metrics_text({{"a_total{x=\"1\"}", 1}, {"a_total_more", 2}, {"a_total", 3}}, {});
+  const auto page = metrics_text({{"a_total{x=\"1\"}", 1}, {"a_total_more", 2}, {"a_total", 3}}, {}, {});
   EXPECT_NE(page.find("# TYPE a_total untyped\na_total 3\na_total{x=\"1\"} 1\n#"), std::string::npos) << page;
   EXPECT_EQ(series_of("m", {{"l", "a\"b\\c\nd"}}), "m{l=\"a\\\"b\\\\c\\nd\"}");
 }
@@ -469,10 +469,75 @@ TEST_F(daemon, prints_the_reference_pages_that_are_committed) {
       << "settled --print-metrics-reference > docs/reference/metrics.md";
 }
 
+// One series of everything in the table, with a value for each label.
+std::string every_metric() {
+  std::map<std::string, std::int64_t> counters;
+  std::map<std::string, double> gauges;
+  std::map<std::string, time_counts> times;
+  time_counts some;
+  for (const auto us : {70, 7'000, 70'000'000}) some.add(duration(us));
+  for (const auto& one : all_metrics()) {
+    std::string series(one.name);
+    if (!one.labels.empty())
+      series +=
+          "{" + std::regex_replace(std::string(one.labels), std::regex("[a-z]+"), "$&=\"a \\\"b\\\"\"") + "}";
+    if (one.type == metric_type::counter) counters[series] = 7;
+    if (one.type == metric_type::gauge) gauges[series] = 0.5;
+    if (one.type == metric_type::histogram) times[series] = some;
+  }
+  counters["settle_unheard_of"] = 1;
+  return metrics_text(counters, gauges, times);
+}
+
+// Proves D7
+TEST_F(daemon, shows_metrics_that_promtool_finds_nothing_wrong_with) {
+  const auto* const ci = std::getenv("CI");
+  const std::string promtool = "/usr/bin/promtool";
+  if (!fs::exists(promtool)) {
+    ASSERT_NE(std::string(ci == nullptr ? "" : ci), "true")
+        << "promtool is missing; tools/setup promtool installs it";
+    GTEST_SKIP() << "promtool is missing; tools/setup promtool installs it";
+  }
+  const auto running = start_ready();
+  get(running->port(), "/readyz");
+  ASSERT_TRUE(eventually([&] {
+    return get(running->port(), "/metrics")
+               .body.find("settle_http_request_seconds_bucket{route=\"/readyz\"") != std::string::npos;
+  }));
+  for (const auto& page : {get(running->port(), "/metrics").body, every_metric()}) {
+    write_file(dir.file("metrics.txt"), page);
+    const auto done =
+        program("/bin/sh", {"-c", promtool + " check metrics < " + dir.file("metrics.txt") + " 2>&1"},
+                dir.file("promtool"), {})
+            .end();
+    EXPECT_EQ(done.code, 0) << done.out << done.err << page;
+    EXPECT_EQ(done.out, "");
+  }
+}
+
+TEST(daemon_parts, write_the_buckets_of_a_histogram_in_order_and_each_with_all_below_it) {
+  time_counts some;
+  for (const auto us : {70, 7'000, 70'000'000}) some.add(duration(us));
+  const auto page = metrics_text({}, {}, {{"settle_consumer_handler_seconds{consumer=\"a\"}", some}});
+  EXPECT_NE(page.find("# TYPE settle_consumer_handler_seconds histogram\n"
+                      "settle_consumer_handler_seconds_bucket{consumer=\"a\",le=\"0.0001\"} 1\n"
+                      "settle_consumer_handler_seconds_bucket{consumer=\"a\",le=\"0.00025\"} 1\n"),
+            std::string::npos)
+      << page;
+  EXPECT_NE(page.find("settle_consumer_handler_seconds_bucket{consumer=\"a\",le=\"60\"} 2\n"
+                      "settle_consumer_handler_seconds_bucket{consumer=\"a\",le=\"+Inf\"} 3\n"
+                      "settle_consumer_handler_seconds_sum{consumer=\"a\"} 70.00707\n"
+                      "settle_consumer_handler_seconds_count{consumer=\"a\"} 3\n"),
+            std::string::npos)
+      << page;
+  EXPECT_NE(page.find("settle_relay_publish_delay_seconds_count 0\n"), std::string::npos)
+      << "shown from 0 on";
+}
+
 // Proves D7
 TEST(daemon_metrics, are_all_in_the_table) {
   EXPECT_TRUE(std::ranges::is_sorted(all_metrics(), {}, &metric::name));
-  const std::regex counted("->add\\(\\s*\"(settle_[a-z_]+)\"");
+  const std::regex counted("->add(?:_times)?\\(\\s*\"(settle_[a-z_]+)\"");
   for (const auto* folder : {"src", "drivers", "daemon"})
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(SETTLE_SOURCE) / folder)) {
       if (entry.path().extension() != ".cpp" || entry.path().string().ends_with("_test.cpp")) continue;

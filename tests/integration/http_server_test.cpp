@@ -118,9 +118,10 @@ TEST_F(http_server, counts_and_logs_requests_by_route_method_and_class) {
   EXPECT_EQ(requests("/trace/{id}", "GET", "2xx"), 3);
   EXPECT_EQ(requests("other", "GET", "4xx"), 1);
   EXPECT_EQ(requests("/quick", "other", "4xx"), 1);
-  EXPECT_GT(counters_.value("settle_http_request_microseconds_total",
-                            {{"route", "/trace/{id}"}, {"method", "GET"}, {"status", "2xx"}}),
-            0);
+  const auto times = counters_.times("settle_http_request_seconds",
+                                     {{"route", "/trace/{id}"}, {"method", "GET"}, {"status", "2xx"}});
+  EXPECT_EQ(times.count(), 3);
+  EXPECT_GT(times.sum(), duration::zero());
   EXPECT_EQ(counters_.value("settle_http_connections_total", {}), 1);
   EXPECT_EQ(log_.count("http_request route=/trace/{id} method=GET status=200"), 3U);
 }

@@ -101,6 +101,37 @@ TEST(relay, every_message_carries_its_cloudevents_attributes) {
   EXPECT_EQ(cloudevents_attributes(m), expected);
 }
 
+// Proves D7
+TEST(relay, counts_how_long_events_waited_until_the_broker_had_them) {
+  bench b;
+  b.emit("a", "1");
+  b.emit("b", "2");
+  b.time.advance(40ms);
+  auto tx = b.db->begin();
+  publish(tx, event{.topic = "t", .type = "e"}, {.deliver_at = b.time.now() + 10ms});
+  tx.commit();
+  b.time.advance(20ms);
+  relay r(*b.db, b.destination);
+  bench::run(r);
+  ASSERT_EQ(b.destination.seen.size(), 3U);
+  const auto delays = b.counters.times("settle_relay_publish_delay_seconds", {});
+  EXPECT_EQ(delays.count(), 3);
+  EXPECT_EQ(delays.sum(), 60ms + 60ms + 10ms) << "one counts from its own time";
+}
+
+// Proves D7
+TEST(relay, counts_only_what_the_broker_has_confirmed_for_good) {
+  bench b;
+  b.emit("a", "1");
+  b.emit("a", "2");
+  b.destination.refuse = [](const message&) {
+    return publish_result{publish_status::destination_failed, "connection refused"};
+  };
+  relay r(*b.db, b.destination);
+  bench::run(r);
+  EXPECT_EQ(b.counters.times("settle_relay_publish_delay_seconds", {}).count(), 0);
+}
+
 // Proves O2
 TEST(relay, the_outbox_shows_status_times_attempts_and_the_last_error) {
   bench b;

@@ -21,6 +21,7 @@ class list_broker final : public broker, public publisher {
   int acknowledge_calls = 0;
   bool notes_acknowledgements = true;  // false: it would deliver everything again
   partition_fence fence;               // given with every delivery
+  std::optional<timestamp> stored_at;  // likewise
   std::string log = "list";            // the name of its only partition
   std::vector<message> published;
   std::vector<std::uint32_t> revoke;  // with the next fetch
@@ -59,7 +60,8 @@ class list_broker final : public broker, public publisher {
       fetched out;
       out.revoked = std::exchange(home_.revoke, {});
       for (; next_ < home_.messages.size() && out.deliveries.size() < messages_max; ++next_)
-        out.deliveries.push_back({home_.messages[next_], {0, static_cast<std::int64_t>(next_)}, home_.fence});
+        out.deliveries.push_back(
+            {home_.messages[next_], {0, static_cast<std::int64_t>(next_)}, home_.fence, home_.stored_at});
       return out;
     }
     void acknowledge(std::span<const delivery_tag> done) override {

@@ -19,7 +19,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 select coalesce(max(position), 0) from broker_messages
 
 -- name: read_partition
-select position, event_id, source, event_type, key, subject, content_type, time, extensions, payload
+select position, event_id, source, event_type, key, subject, content_type, time, extensions, payload,
+       nullif(stored_at, 0)
 from broker_messages
 where topic = $1 and partition = $2 and position > $3
 order by position limit $4
