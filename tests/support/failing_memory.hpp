@@ -47,10 +47,22 @@ class failing_memory {
 
 }  // namespace settle::test
 
-void* operator new(std::size_t bytes) {
-  if (settle::test::failing_memory::strikes_now()) throw std::bad_alloc();
-  if (void* made = std::malloc(bytes != 0 ? bytes : 1)) return made;
+// All of them, because a sanitizer has its own of those that are missing, and takes one pair for another's.
+// Not inlined: the compiler would see malloc() and operator delete, or the other way round, and warn.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return settle::test::failing_memory::strikes_now() ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
+  return operator new(bytes, tag);
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (void* made = operator new(bytes, std::nothrow)) return made;
   throw std::bad_alloc();
 }
-void operator delete(void* made) noexcept { std::free(made); }
-void operator delete(void* made, std::size_t) noexcept { std::free(made); }
+[[gnu::noinline]] void* operator new[](std::size_t bytes) { return operator new(bytes); }
+[[gnu::noinline]] void operator delete(void* made) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete[](void* made) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete(void* made, std::size_t) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete[](void* made, std::size_t) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete(void* made, const std::nothrow_t&) noexcept { std::free(made); }
+[[gnu::noinline]] void operator delete[](void* made, const std::nothrow_t&) noexcept { std::free(made); }
