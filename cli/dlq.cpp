@@ -164,7 +164,7 @@ void add_stats(CLI::App& to, context& shared) {
 void add_dlq(CLI::App& to, context& shared) {
   auto* command = to.add_subcommand("dlq",
                                     "Dead letters, messages that a consumer has given up: list, show, stats, "
-                                    "replay.\n"
+                                    "replay, discard.\n"
                                     "They are in the database of that consumer. See `settle dlq COMMAND "
                                     "--help`.");
   describe_command(*command,
@@ -174,6 +174,7 @@ void add_dlq(CLI::App& to, context& shared) {
   add_show(*command, shared);
   add_stats(*command, shared);
   add_dlq_replay(*command, shared);
+  add_dlq_discard(*command, shared);
 }
 
 }  // namespace settle::cli
