@@ -13,6 +13,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/hints.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/text.hpp"
 #include "dead_letter/find.hpp"
@@ -94,7 +95,7 @@ std::string advice(const replay_outcome& of, std::int64_t wait_seconds) {
     case replay_end::timed_out:
       return fmt::format(
           "stopped, because {} not run within {} s: is the consumer running, and a relay for this "
-          "database? {}. To send it once more: settle dlq replay --all --status REPLAYING",
+          "database? {}. To send it once more: `settle dlq replay --all --status REPLAYING`",
           n.waiting == 1 ? "1 letter was" : grouped(n.waiting) + " letters were", wait_seconds, waiting);
     case replay_end::stopped:
       return n.waiting == 0
@@ -110,7 +111,7 @@ int tell_outcome(const replay_outcome& of, const replay_arguments& asked, std::i
                  const context& shared) {
   const auto& n = of.counts;
   const bool as_json = shared.json;
-  const auto what_to_do = advice(of, asked.wait_seconds);
+  const auto what_to_do = with_given(advice(of, asked.wait_seconds), shared.given);
   if (as_json) {
     json::object made{{"end", name_of(of.end)}, {"matching", n.matching},         {"sent", n.sent},
                       {"ran", n.ran},           {"failed_again", n.failed_again}, {"waiting", n.waiting},

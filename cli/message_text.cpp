@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cctype>
 
 #include "base/encoding.hpp"
 #include "base/text.hpp"
@@ -17,6 +18,8 @@ namespace json = boost::json;
 
 constexpr std::size_t nesting_max = 512;  // deeper JSON is passed on as bytes
 
+}  // namespace
+
 bool is_json(std::string_view payload) {
   json::parse_options options;
   options.max_depth = nesting_max;
@@ -27,11 +30,13 @@ bool is_json(std::string_view payload) {
   return !failed;
 }
 
-// application/json, application/vnd.example+json, with or without parameters.
 bool names_json(std::string_view content_type) {
-  const auto media = content_type.substr(0, content_type.find_first_of("; "));
+  std::string media(content_type.substr(0, content_type.find_first_of("; ")));
+  std::ranges::transform(media, media.begin(), [](unsigned char c) { return std::tolower(c); });
   return media.ends_with("/json") || media.ends_with("+json");
 }
+
+namespace {
 
 // JSON is passed on as it was written: reading and writing it again would round large numbers. Line
 // breaks can stand only between its tokens, so blanks may take their place.

@@ -341,11 +341,21 @@ TEST_F(daemon, names_line_and_nearest_key_of_what_is_wrong_in_its_file) {
   expect("relay.batch_max = \"5\"\n", ":1: relay.batch_max is written without quotes");
   expect("relay.batch_max = [5]\n", ":1: relay.batch_max must be a text in quotes or a whole number");
   expect("log_level = \"loud\"\n", ":1: log_level must be debug, info, warning or error, got 'loud'");
-  expect("listen = \"localhost:80\"\n", ":1: listen must be ADDRESS:PORT");
+  expect("listen = \"example.com:80\"\n", ":1: listen must be ADDRESS:PORT");
   expect("data = \"\"\n", ":1: data must be text of 1 to 4,000 bytes");
   expect("\ndata = \n", ":2: ");
   const auto both = run_with_file("nope = 1\nlisten = \"x\"\n");
   EXPECT_EQ(std::count(both.err.begin(), both.err.end(), '\n'), 2) << both.err;
+}
+
+TEST_F(daemon, listens_on_localhost) {
+  const auto running = std::make_unique<program>(
+      SETTLED, std::vector<std::string>{"--data", data(), "--listen", "localhost:0"}, dir.file("named"),
+      surroundings{});
+  EXPECT_TRUE(running->logs(" info ready listen=127.0.0.1:")) << running->log();
+  EXPECT_EQ(running->log().find("listening_beyond_loopback"), std::string::npos);
+  EXPECT_EQ(get(running->port(), "/healthz").status, 200);
+  expect_refused({"--listen", "localhost.example:8600"}, 2, "or localhost:8600");
 }
 
 TEST_F(daemon, refuses_flags_and_variables_that_make_no_sense) {
