@@ -104,6 +104,7 @@ int parse_and_run(int argc, char** argv) {
   add_backup(program, shared);
   add_dlq(program, shared);
   add_doctor(program, shared);
+  add_group(program, shared);
   add_help(program, shared);
   add_keys(program, shared);
   add_migrate(program, shared);

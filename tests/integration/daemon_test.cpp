@@ -176,6 +176,35 @@ TEST_F(daemon, is_alive_but_not_ready_while_its_relay_waits_for_the_store) {
   EXPECT_TRUE(eventually([&] { return get(port, "/readyz").status == 200; }));
 }
 
+TEST_F(daemon, is_not_ready_while_a_group_that_nobody_reads_for_stops_publishing) {
+  migrate_stores();
+  {
+    const auto broker = sqlite::open_broker(data() + "/broker.db");
+    broker->subscribe({.group = "retired", .topics = {"orders"}})->leave();
+    std::vector<message> batch(18);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      batch[i].id = std::to_string(i);
+      batch[i].topic = "orders";
+      batch[i].payload = std::string(50'000, 'x');
+    }
+    broker->publishing().publish(batch);
+  }
+  const auto running = start({"--broker-bytes-max", "1MiB"});
+  const auto port = running->port();
+  answer ready;
+  EXPECT_TRUE(eventually([&] {
+    ready = get(port, "/readyz");
+    return ready.body.find("group retired has messages of orders to read and no member") != std::string::npos;
+  })) << ready.body;
+  EXPECT_EQ(ready.status, 503);
+  const auto removed =
+      program(SETTLE_CLI, {"group", "remove", "retired", "--yes", "--data", data()}, dir.file("remove"), {})
+          .end();
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_TRUE(eventually([&] { return get(port, "/readyz").status == 200; }))
+      << "the file is as full, but nobody is in the way: " << get(port, "/readyz").body;
+}
+
 TEST_F(daemon, answers_what_it_does_not_serve_with_a_problem) {
   const auto running = start_ready();
   const auto port = running->port();
