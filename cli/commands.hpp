@@ -11,8 +11,11 @@ struct context;
 
 void add_backup(CLI::App& to, context& shared);
 void add_dlq(CLI::App& to, context& shared);
-void add_dlq_replay(CLI::App& to, context& shared);  // below dlq
+void add_dlq_discard(CLI::App& to, context& shared);  // below dlq
+void add_dlq_replay(CLI::App& to, context& shared);   // below dlq
 void add_doctor(CLI::App& to, context& shared);
+void add_group(CLI::App& to, context& shared);
+void add_help(CLI::App& to, context& shared);
 void add_keys(CLI::App& to, context& shared);
 void add_lock(CLI::App& to, context& shared);
 void add_migrate(CLI::App& to, context& shared);

@@ -15,6 +15,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/hints.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "settle/dead_letter.hpp"
@@ -66,9 +67,11 @@ int list(const context& shared, const list_arguments& asked) {
   if (shared.json) {
     fmt::print("{}\n", json::serialize(all));
   } else if (last == 0) {
-    fmt::print("no dead letter matches; `settle dlq stats` counts all of them\n");
+    fmt::print("{}\n",
+               with_given("no dead letter matches; `settle dlq stats` counts all of them", shared.given));
   } else {
-    fmt::print("{}\n`settle dlq show ID` tells everything about one.\n", lines.text());
+    fmt::print("{}\n{}\n", lines.text(),
+               with_given("`settle dlq show ID` tells everything about one.", shared.given));
     if (more) fmt::print("There are more: --after {} shows the next ones.\n", last);
   }
   return exit_ok;
@@ -164,7 +167,7 @@ void add_stats(CLI::App& to, context& shared) {
 void add_dlq(CLI::App& to, context& shared) {
   auto* command = to.add_subcommand("dlq",
                                     "Dead letters, messages that a consumer has given up: list, show, stats, "
-                                    "replay.\n"
+                                    "replay, discard.\n"
                                     "They are in the database of that consumer. See `settle dlq COMMAND "
                                     "--help`.");
   describe_command(*command,
@@ -174,6 +177,7 @@ void add_dlq(CLI::App& to, context& shared) {
   add_show(*command, shared);
   add_stats(*command, shared);
   add_dlq_replay(*command, shared);
+  add_dlq_discard(*command, shared);
 }
 
 }  // namespace settle::cli

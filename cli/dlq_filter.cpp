@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/time_text.hpp"
 #include "cli/failure.hpp"
+#include "cli/text.hpp"
 
 namespace settle::cli {
 namespace {
@@ -90,14 +92,45 @@ dead_letter_filter letter_options::filter(timestamp now) const {
   return which;
 }
 
-void add_letter_options(CLI::App& to, letter_options& into, const char* status_help) {
+void require_scope(const letter_options& which, bool all) {
+  if (which.empty() && !all)
+    throw failure(errc::invalid_argument,
+                  "say which letters: their ids, options such as --consumer or --type, or --all");
+  if (!which.ids.empty() && all)
+    throw failure(errc::invalid_argument, "give either the ids of letters or --all");
+}
+
+dead_letter_filter undecided_filter(const letter_options& which, timestamp now) {
+  auto made = which.filter(now);
+  const bool fits = made.status && (*made.status == dead_letter_status::fresh ||
+                                    *made.status == dead_letter_status::replaying);
+  if (!fits)
+    throw failure(errc::invalid_argument,
+                  "--status is NEW or REPLAYING here: the others have run already, or were discarded");
+  return made;
+}
+
+void require_found(const dead_letter_filter& which, std::int64_t matching) {
+  const std::set<std::int64_t> wanted(which.ids.begin(), which.ids.end());
+  const auto missing = static_cast<std::int64_t>(wanted.size()) - matching;
+  if (missing <= 0) return;
+  throw failure(
+      errc::invalid_argument,
+      fmt::format("{} of the {} name no dead letter that is {} and matches; nothing was changed. See "
+                  "`settle dlq list --status ANY`",
+                  missing, counted(static_cast<std::int64_t>(wanted.size()), "id"),
+                  to_string(*which.status)));
+}
+
+void add_letter_options(CLI::App& to, letter_options& into, const char* status_help,
+                        const char* reason_name) {
   to.add_option("--consumer", into.consumer, "Given up by this consumer")->option_text("NAME");
   to.add_option("--topic", into.topic, "Of this topic: the original one, without .dlq")->option_text("NAME");
   to.add_option("--type", into.type, "Of this event type")->option_text("NAME");
   to.add_option("--key", into.key, "Of this key")->option_text("KEY");
   to.add_option("--event", into.event, "Of the message with this id; each consumer has its own letter of it")
       ->option_text("ID");
-  to.add_option("--reason", into.reason,
+  to.add_option(reason_name, into.reason,
                 "Given up because of permanent, exhausted, too_old, crashed_process or\nbeyond_dedup_horizon")
       ->option_text("REASON");
   to.add_option("--status", into.status, status_help)->option_text("STATUS");

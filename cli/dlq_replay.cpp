@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
-#include <set>
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
@@ -14,6 +13,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/hints.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/text.hpp"
 #include "dead_letter/find.hpp"
@@ -25,8 +25,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t dry_run_shown_max = 20;
-
 struct replay_arguments {
   letter_options which;
   replay_options how;
@@ -34,36 +32,6 @@ struct replay_arguments {
   bool all = false;
   bool dry_run = false;
 };
-
-void check_scope(const replay_arguments& asked) {
-  if (asked.which.empty() && !asked.all)
-    throw failure(errc::invalid_argument,
-                  "say which letters: their ids, options such as --consumer or --type, or --all");
-  if (!asked.which.ids.empty() && asked.all)
-    throw failure(errc::invalid_argument, "replay takes either the ids of letters or --all");
-}
-
-dead_letter_filter filter_of(const replay_arguments& asked, timestamp now) {
-  auto which = asked.which.filter(now);
-  const bool fits = which.status && (*which.status == dead_letter_status::fresh ||
-                                     *which.status == dead_letter_status::replaying);
-  if (!fits)
-    throw failure(errc::invalid_argument,
-                  "--status is NEW or REPLAYING here: the others have run already, or were discarded");
-  return which;
-}
-
-// Mistyped ids are told before anything is sent.
-void check_ids(const dead_letter_filter& which, std::int64_t matching) {
-  const std::set<std::int64_t> wanted(which.ids.begin(), which.ids.end());
-  const auto missing = static_cast<std::int64_t>(wanted.size()) - matching;
-  if (missing <= 0) return;
-  throw failure(errc::invalid_argument,
-                fmt::format("{} of the {} name no dead letter that is {} and matches; nothing was sent. See "
-                            "`settle dlq list --status ANY`",
-                            missing, counted(static_cast<std::int64_t>(wanted.size()), "id"),
-                            to_string(*which.status)));
-}
 
 // What an operator did not ask for in so many words.
 void tell_spared(std::int64_t spared) {
@@ -82,28 +50,17 @@ struct extent {
 };
 
 int tell_what_would_be(database& db, const dlq::search& found, const extent& of, bool as_json) {
-  std::vector<std::int64_t> ids;
-  {
-    auto tx = db.read();
-    ids = found.find(tx, {}, dry_run_shown_max);
-  }
-  const auto letters = ids.empty() ? std::vector<dead_letter>() : dead_letters(db, {.ids = ids});
+  const auto letters = first_letters(db, found);
   if (as_json) {
-    json::array first;
-    for (const auto& one : letters) first.push_back(letter_summary_json(one));
-    fmt::print("{}\n", json::serialize(json::object{
-                           {"matching", of.matching}, {"left_out", of.spared}, {"first", first}}));
+    fmt::print("{}\n",
+               json::serialize(json::object{
+                   {"matching", of.matching}, {"left_out", of.spared}, {"first", summaries_json(letters)}}));
     return exit_ok;
   }
   fmt::print("would replay {}; nothing was sent\n", counted(of.matching, "letter"));
   std::fflush(stdout);
   tell_spared(of.spared);
-  if (letters.empty()) return exit_ok;
-  letter_table lines;
-  for (const auto& one : letters) lines.add(one);
-  const auto more = of.matching - static_cast<std::int64_t>(letters.size());
-  fmt::print("\n{}{}", lines.text(),
-             more > 0 ? fmt::format("… and {} more\n", grouped(more)) : std::string());
+  fmt::print("{}", first_letters_text(letters, of.matching));
   return exit_ok;
 }
 
@@ -138,7 +95,7 @@ std::string advice(const replay_outcome& of, std::int64_t wait_seconds) {
     case replay_end::timed_out:
       return fmt::format(
           "stopped, because {} not run within {} s: is the consumer running, and a relay for this "
-          "database? {}. To send it once more: settle dlq replay --all --status REPLAYING",
+          "database? {}. To send it once more: `settle dlq replay --all --status REPLAYING`",
           n.waiting == 1 ? "1 letter was" : grouped(n.waiting) + " letters were", wait_seconds, waiting);
     case replay_end::stopped:
       return n.waiting == 0
@@ -150,9 +107,11 @@ std::string advice(const replay_outcome& of, std::int64_t wait_seconds) {
   return {};
 }
 
-int tell_outcome(const replay_outcome& of, const replay_arguments& asked, std::int64_t spared, bool as_json) {
+int tell_outcome(const replay_outcome& of, const replay_arguments& asked, std::int64_t spared,
+                 const context& shared) {
   const auto& n = of.counts;
-  const auto what_to_do = advice(of, asked.wait_seconds);
+  const bool as_json = shared.json;
+  const auto what_to_do = with_given(advice(of, asked.wait_seconds), shared.given);
   if (as_json) {
     json::object made{{"end", name_of(of.end)}, {"matching", n.matching},         {"sent", n.sent},
                       {"ran", n.ran},           {"failed_again", n.failed_again}, {"waiting", n.waiting},
@@ -193,11 +152,11 @@ class progress_line {
 };
 
 int replay_letters(context& shared, replay_arguments asked) {
-  check_scope(asked);
+  require_scope(asked.which, asked.all);
   const stop_signals signals;
   const auto db = open_existing(shared.service_path(), file_kind::service);
   const auto now = db->env().now();
-  const auto which = filter_of(asked, now);
+  const auto which = undecided_filter(asked.which, now);
   asked.how.wait_max = std::chrono::seconds(asked.wait_seconds);
   const auto found = dlq::search::to_replay(
       which, *which.status,
@@ -207,7 +166,7 @@ int replay_letters(context& shared, replay_arguments asked) {
     auto tx = db->read();
     all = {found.measure(tx).count, found.count_spared(tx)};
   }
-  check_ids(which, all.matching);
+  require_found(which, all.matching);
   if (asked.dry_run) return tell_what_would_be(*db, found, all, shared.json);
   const bool watched = !shared.json && ::isatty(STDERR_FILENO) == 1;
   progress_line line;
@@ -218,7 +177,7 @@ int replay_letters(context& shared, replay_arguments asked) {
   };
   const auto outcome = replay(*db, which, asked.how, signals.stop(), progress);
   if (watched) fmt::print(stderr, "\r\x1b[K");
-  return tell_outcome(outcome, asked, all.spared, shared.json);
+  return tell_outcome(outcome, asked, all.spared, shared);
 }
 
 void add_pace(CLI::App& to, replay_arguments& into) {

@@ -17,6 +17,7 @@ constexpr std::size_t error_shown_max = 60;  // bytes, in a table
 constexpr std::size_t key_shown_max = 40;
 constexpr std::size_t hex_shown_max = 512;
 constexpr std::size_t hex_per_line = 16;
+constexpr std::size_t dry_run_shown_max = 20;
 
 std::string cut(std::string_view text, std::size_t bytes_max) {
   const auto line = one_line(text, bytes_max);
@@ -47,6 +48,13 @@ std::string replays_text(const dead_letter& of) {
   return grouped(of.replays) + last;
 }
 
+std::string key_text(const dead_letter& of) {
+  if (!of.blocks_key) return "went on: later messages of it may have run already";
+  const bool ended = of.status == dead_letter_status::replayed || of.status == dead_letter_status::discarded;
+  return ended ? "has waited, and went on when this one had ended"
+               : "waits: later messages of it run when this one is replayed or discarded";
+}
+
 std::string history_text(const dead_letter& of) {
   if (of.history.empty()) return {};
   std::vector<std::vector<std::string>> rows;
@@ -58,6 +66,29 @@ std::string history_text(const dead_letter& of) {
 }
 
 }  // namespace
+
+std::vector<dead_letter> first_letters(database& db, const dlq::search& found) {
+  std::vector<std::int64_t> ids;
+  {
+    auto tx = db.read();
+    ids = found.find(tx, {}, dry_run_shown_max);
+  }
+  return ids.empty() ? std::vector<dead_letter>() : dead_letters(db, {.ids = ids});
+}
+
+std::string first_letters_text(const std::vector<dead_letter>& letters, std::int64_t matching) {
+  if (letters.empty()) return {};
+  letter_table lines;
+  for (const auto& one : letters) lines.add(one);
+  const auto more = matching - std::ssize(letters);
+  return "\n" + lines.text() + (more > 0 ? fmt::format("… and {} more\n", grouped(more)) : std::string());
+}
+
+json::array summaries_json(const std::vector<dead_letter>& letters) {
+  json::array all;
+  for (const auto& one : letters) all.push_back(letter_summary_json(one));
+  return all;
+}
 
 letter_table::letter_table()
     : rows_{{"id", "given up", "status", "consumer", "topic", "type", "key", "reason", "attempts", "error"}} {
@@ -88,9 +119,9 @@ std::string letter_text(const dead_letter& of, timestamp now) {
   add("error", for_terminal(of.error));
   if (!of.log.empty()) add("came from", fmt::format("{}, position {}", for_terminal(of.log), of.position));
   add("replays", replays_text(of));
-  if (!of.what.key.empty())
-    add("its key", of.blocks_key ? "waits: later messages of it run when this one has ended"
-                                 : "went on: later messages of it may have run already");
+  if (!of.what.key.empty()) add("its key", key_text(of));
+  if (of.discarded_at)
+    add("discarded", fmt::format("{}: {}", short_time(*of.discarded_at), for_terminal(of.discard_reason)));
   out += history_text(of);
   out += "\nMessage, on " + for_terminal(of.what.topic) + "\n  " + message_text(of.what);
   if (!is_printable(of.what.payload)) out += hex_text(of.what.payload);
@@ -109,6 +140,8 @@ json::object letter_summary_json(const dead_letter& of) {
                     {"blocks_key", of.blocks_key},
                     {"replays", of.replays},
                     {"replayed_at", nullptr},
+                    {"discarded_at", nullptr},
+                    {"discard_reason", nullptr},
                     {"event_id", safe_json_text(of.what.id)},
                     {"topic", safe_json_text(of.what.topic)},
                     {"type", safe_json_text(of.what.type)},
@@ -116,6 +149,10 @@ json::object letter_summary_json(const dead_letter& of) {
                     {"partition", safe_json_text(of.log)},
                     {"offset", of.position}};
   if (of.replayed_at) made["replayed_at"] = to_rfc3339(*of.replayed_at);
+  if (of.discarded_at) {
+    made["discarded_at"] = to_rfc3339(*of.discarded_at);
+    made["discard_reason"] = safe_json_text(of.discard_reason);
+  }
   return made;
 }
 

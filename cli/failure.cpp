@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "cli/hints.hpp"
 #include "cli/text.hpp"
 
 namespace settle::cli {
@@ -18,15 +19,16 @@ struct described {
 };
 
 void write(const described& what, const told_as& how) {
+  const auto message = with_given(what.message, how.given);
   if (how.json) {
     boost::json::object about{
-        {"code", what.code}, {"message", safe_json_text(what.message)}, {"retryable", what.retryable}};
+        {"code", what.code}, {"message", safe_json_text(message)}, {"retryable", what.retryable}};
     if (what.outcome_unknown) about["outcome_unknown"] = true;
     if (!how.done.empty()) about["done"] = safe_json_text(how.done);
     fmt::print(stderr, "{}\n", boost::json::serialize(boost::json::object{{"error", about}}));
   } else {
     const auto before = how.done.empty() ? std::string() : fmt::format("; done before that: {}", how.done);
-    fmt::print(stderr, "settle: {}\n", for_terminal(std::string(what.message) + before));
+    fmt::print(stderr, "settle: {}\n", for_terminal(message + before));
   }
 }
 

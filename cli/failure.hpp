@@ -35,6 +35,7 @@ class failure : public std::runtime_error {
 struct told_as {
   bool json = false;
   std::string_view done = {};
+  std::string_view given = {};  // options that commands in the message get: see with_given()
 };
 int report(const failure& what, const told_as& how);
 int report(const error& what, const told_as& how);

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "cli/context.hpp"
 #include "cli/failure.hpp"
 #include "cli/help.hpp"
+#include "cli/hints.hpp"
+#include "cli/usage.hpp"
 
 namespace settle::cli {
 
@@ -50,26 +53,30 @@ bool asks_for_json(std::span<char* const> arguments) {
   return false;
 }
 
-std::string why_refused(const CLI::App& program, const CLI::ParseError& e) {
-  std::string why = e.what();
-  if (program.get_subcommands().empty() && e.get_name() == "RequiredError") {
-    const auto unknown = program.remaining();
-    why =
-        unknown.empty() ? "a command is required" : fmt::format("there is no command '{}'", unknown.front());
-  }
-  return why + "; see `settle --help`";
+// As somebody who did not use the environment would have to type it.
+std::string given_options(const CLI::App& program, const context& shared) {
+  const auto typed = [&](const char* name, const char* variable, const std::string& content) {
+    const char* set = variable == nullptr ? nullptr : std::getenv(variable);
+    return program.get_option(name)->count() > 0 && (set == nullptr || content != set);
+  };
+  std::string all;
+  if (typed("--data", "SETTLE_DATA", shared.data)) all += argument_text("--data", shared.data);
+  if (typed("--database", "SETTLE_DATABASE", shared.database) && !shared.database.empty())
+    all += argument_text("--database", compose::without_secrets(shared.database));
+  if (typed("--broker", nullptr, shared.broker)) all += argument_text("--broker", shared.broker);
+  return all;
 }
 
 int run(context& shared) try {
   if (shared.data.empty()) throw failure(errc::invalid_argument, "--data is empty");
   return shared.run();
 } catch (const failure& e) {
-  return report(e, {shared.json, shared.done});
+  return report(e, {shared.json, shared.done, shared.given});
 } catch (const error& e) {
-  return report(e, {shared.json, shared.done});
+  return report(e, {shared.json, shared.done, shared.given});
 } catch (const std::exception& e) {
   if (std::ferror(stdout) != 0) throw;
-  return report_unexpected(e.what(), {shared.json, shared.done});
+  return report_unexpected(e.what(), {shared.json, shared.done, shared.given});
 }
 
 // A full disk behind a redirection must not look like success, and what was done not like a failure.
@@ -77,14 +84,14 @@ int finish(int code, const context& shared) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   const int error = errno;
   if (code != exit_ok && code != exit_found) return code;  // that was told on standard error
-  const int untold = report_output_failed(std::strerror(error), {shared.json, shared.done});
+  const int untold = report_output_failed(std::strerror(error), {shared.json, shared.done, shared.given});
   return untold == exit_untold && code == exit_found ? exit_found : untold;
 }
 
 int run_and_finish(context& shared) try {
   return finish(run(shared), shared);
 } catch (const std::exception& e) {  // of a print, before the end
-  return report_output_failed(e.what(), {shared.json, shared.done});
+  return report_output_failed(e.what(), {shared.json, shared.done, shared.given});
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -97,6 +104,8 @@ int parse_and_run(int argc, char** argv) {
   add_backup(program, shared);
   add_dlq(program, shared);
   add_doctor(program, shared);
+  add_group(program, shared);
+  add_help(program, shared);
   add_keys(program, shared);
   add_lock(program, shared);
   add_migrate(program, shared);
@@ -117,6 +126,7 @@ int parse_and_run(int argc, char** argv) {
     const bool json = asks_for_json({argv, static_cast<std::size_t>(argc)});
     return report_usage(why_refused(program, e), json);
   }
+  shared.given = given_options(program, shared);
   return run_and_finish(shared);
 }
 

@@ -18,6 +18,8 @@ namespace json = boost::json;
 
 constexpr std::size_t nesting_max = 512;  // deeper JSON is passed on as bytes
 
+}  // namespace
+
 bool is_json(std::string_view payload) {
   json::parse_options options;
   options.max_depth = nesting_max;
@@ -28,7 +30,6 @@ bool is_json(std::string_view payload) {
   return !failed;
 }
 
-// application/json, application/vnd.example+json, with or without parameters.
 bool names_json(std::string_view content_type) {
   const auto media = content_type.substr(0, content_type.find_first_of("; \t"));
   constexpr std::string_view name = "json";
@@ -37,6 +38,8 @@ bool names_json(std::string_view content_type) {
   const char before = media[media.size() - name.size() - 1];
   return before == '/' || before == '+';
 }
+
+namespace {
 
 // JSON is passed on as it was written: reading and writing it again would round large numbers. Line
 // breaks can stand only between its tokens, so blanks may take their place.

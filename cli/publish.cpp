@@ -10,11 +10,13 @@
 #include <cstring>
 #include <memory>
 
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/message_text.hpp"
 #include "cli/text.hpp"
 
 namespace settle::cli {
@@ -51,6 +53,26 @@ std::string read_payload(const std::string& path) {
   return payload;
 }
 
+// --payload TEXT, @FILE, @- or @@TEXT.
+std::string payload_of(const publish_arguments& given) {
+  if (!given.payload_file.empty()) return read_payload(given.payload_file);
+  const auto& text = given.what.payload;
+  if (!text.starts_with('@')) return text;
+  if (text.starts_with("@@")) return text.substr(1);
+  return read_payload(text.substr(1));
+}
+
+// Whoever reads it believes its content type. No content at all is no lie.
+void check_content(const event& what) {
+  if (what.payload.empty() || !names_json(what.content_type)) return;
+  if (is_utf8(what.payload) && is_json(what.payload)) return;
+  throw failure(
+      errc::invalid_argument,
+      fmt::format("the payload is no JSON, and its content type is {}: mend it, or name what it is with "
+                  "--content-type, such as text/plain",
+                  what.content_type));
+}
+
 attributes parse_headers(const std::vector<std::string>& given) {
   attributes headers;
   for (const auto& one : given) {
@@ -77,7 +99,8 @@ event_id choose_id(const std::string& given, const environment& env) {
 int publish_one(context& shared, publish_arguments arguments) {
   auto& what = arguments.what;
   what.headers = parse_headers(arguments.headers);
-  if (!arguments.payload_file.empty()) what.payload = read_payload(arguments.payload_file);
+  what.payload = payload_of(arguments);
+  check_content(what);
   const auto id = choose_id(arguments.id, environment{});
   const auto db = open_for_publishing(shared.service_path());
   try {
@@ -101,8 +124,13 @@ int publish_one(context& shared, publish_arguments arguments) {
 }
 
 void add_payload_options(CLI::App& command, publish_arguments& arguments) {
-  auto* text = command.add_option("--payload", arguments.what.payload, "The content. Default: empty")
-                   ->option_text("TEXT");
+  auto* text =
+      command
+          .add_option(
+              "--payload", arguments.what.payload,
+              "The content, JSON unless --content-type says otherwise. @FILE reads it from a file, @-\n"
+              "from standard input; one that begins with @ is written @@… Default: empty")
+          ->option_text("TEXT");
   command
       .add_option(
           "--payload-file", arguments.payload_file,

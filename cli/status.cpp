@@ -8,6 +8,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/hints.hpp"
 #include "cli/status_report.hpp"
 
 namespace settle::cli {
@@ -20,7 +21,8 @@ int show_status(const context& shared) {
   const auto broker = open_existing(shared.broker_path(), file_kind::broker);
   const auto at_broker = read_broker_status(*broker);
   const auto in_service = read_service_status(*service);
-  fmt::print("{}", shared.json ? status_json(in_service, at_broker) : status_text(in_service, at_broker));
+  fmt::print("{}", shared.json ? status_json(in_service, at_broker)
+                               : with_given(status_text(in_service, at_broker), shared.given));
   return exit_ok;
 }
 

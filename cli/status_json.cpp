@@ -51,7 +51,7 @@ json::object broker_object(const broker_status& of) {
                       {"topic", safe_json_text(one.topic)},
                       {"lag", one.lag},
                       {"members_alive", one.members_alive}});
-  return {{"file", safe_json_text(of.file)}, {"topics", topics}, {"groups", groups}};
+  return {{"file", safe_json_text(of.file)}, {"bytes", of.bytes}, {"topics", topics}, {"groups", groups}};
 }
 
 }  // namespace

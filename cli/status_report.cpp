@@ -130,6 +130,7 @@ broker_status read_broker_status(database& broker) {
   auto tx = broker.read();
   broker_status status;
   status.file = broker.name();
+  status.bytes = tx.execute(queries::broker::used_bytes)[0][0].integer();
   const auto topics = tx.execute(queries::cli::read_topics);
   for (std::size_t i = 0; i < topics.size(); ++i)
     status.topics.push_back({topics[i][1].text(), topics[i][3].integer(), topics[i][2].integer()});

@@ -55,6 +55,7 @@ struct group_status {
 
 struct broker_status {
   std::string file;
+  std::int64_t bytes = 0;  // that its content takes
   std::vector<topic_status> topics;
   std::vector<group_status> groups;
 };

@@ -73,8 +73,11 @@ std::string attention_text(const service_status& service, const broker_status& b
                        counted(service.pending, "pending event"));
   for (const auto& one : broker.groups)
     if (one.lag > 0 && one.members_alive == 0)
-      out += fmt::format("! group {} has {} of {} to read and no member is alive: start the consumer\n",
-                         for_terminal(one.name), counted(one.lag, "message"), for_terminal(one.topic));
+      out += fmt::format(
+          "! group {} has {} of {} to read and no member is alive: start the consumer, or if it is retired,\n"
+          "  `settle group remove {}`; until then they are kept\n",
+          for_terminal(one.name), counted(one.lag, "message"), for_terminal(one.topic),
+          for_terminal(one.name));
   return out;
 }
 

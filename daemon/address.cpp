@@ -25,6 +25,7 @@ std::optional<address> parse_address(std::string_view text) {
   auto host = text.substr(0, colon);
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host == "localhost") host = "127.0.0.1";
   address found{std::string(host), *port};
   in_addr v4{};
   in6_addr v6{};

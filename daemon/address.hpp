@@ -1,4 +1,5 @@
-// Where to listen: a numeric address and a port. Names are not looked up: what they mean can change.
+// Where to listen: a numeric address and a port. Names are not looked up, because what they mean can change;
+// but localhost means 127.0.0.1 everywhere.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct address {
   bool is_loopback = false;
 };
 
-// "127.0.0.1:8600" or "[::1]:8600"; nothing else.
+// "127.0.0.1:8600", "[::1]:8600" or "localhost:8600"; nothing else.
 std::optional<address> parse_address(std::string_view text);
 
 // The same form again.

@@ -20,6 +20,7 @@
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
+#include "sqlite/room.hpp"
 
 namespace settle::daemon {
 namespace {
@@ -77,6 +78,14 @@ std::string service_of(const configuration& config) {
 }
 
 std::string scrape_of(std::string_view store) { return "scrape of " + std::string(store); }
+
+// Why messages are not taken, or not of every topic. Whether the file answers at all is asked elsewhere.
+std::string without_room(database& broker, std::int64_t bytes_max) try {
+  auto tx = broker.read();
+  return sqlite::read_room(tx, bytes_max).trouble(broker.name());
+} catch (const std::exception&) {
+  return {};
+}
 
 std::string milliseconds_of(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
@@ -351,6 +360,8 @@ std::vector<std::string> app::reasons_not_ready() {
   if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = pooled(); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
+  if (auto why = without_room(*broker_file_, config_.broker_bytes_max); !why.empty())
+    reasons.push_back(std::move(why));
   if (auto why = unanswered_by_redis(); !why.empty()) reasons.push_back(std::move(why));
   return reasons;
 }

@@ -127,7 +127,8 @@ constexpr std::array table{
         {mib, 1024 * 1024 * mib},
         "",
         "When the messages take more, publishing is refused: relays pause, nothing is lost, and they resume "
-        "when there is room again."},
+        "when there is room again. From nine tenths on that holds for topics of which a group without "
+        "members has messages to read, so that others go on; `/readyz` and the log name the group."},
 
     option{
         "keys.redis", kind::redis, &config::keys_redis, bytes_of_store, "",

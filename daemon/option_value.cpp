@@ -228,7 +228,7 @@ std::string allowed_text(const option_of<Settings>& of) {
       return fmt::format("redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER], at most {} bytes",
                          grouped(of.allowed.max));
     case kind::address:
-      return "ADDRESS:PORT, such as 127.0.0.1:8600 or [::1]:8600";
+      return "ADDRESS:PORT, such as 127.0.0.1:8600, [::1]:8600 or localhost:8600";
     case kind::text:
       return fmt::format("text of {} to {} bytes without control characters", of.allowed.min,
                          grouped(of.allowed.max));

@@ -58,6 +58,13 @@ void check_names(const message& m) {
   }
 }
 
+// What comes behind a message that is not taken is not taken either: a relay sends all of it again, and would
+// leave another copy with every try.
+void refuse_from(std::size_t first, const std::string& why, std::vector<publish_result>& answers) {
+  for (auto n = first; n < answers.size(); ++n)
+    answers[n] = {publish_status::destination_failed, error(errc::destination_unavailable, why).what()};
+}
+
 }  // namespace
 
 embedded_broker::embedded_broker(const std::string& path, const broker_options& opts)
@@ -105,7 +112,8 @@ std::vector<publish_result> embedded_broker::publish(std::span<const message> ba
   if (accepted.size() < batch.size())
     for (const auto i : accepted) copies.push_back(batch[i]);
   try {
-    batcher_.call(copies.empty() ? batch : std::span<const message>(copies));
+    auto stored = batcher_.call(copies.empty() ? batch : std::span<const message>(copies));
+    for (std::size_t n = 0; n < accepted.size(); ++n) results[accepted[n]] = std::move(stored[n]);
   } catch (const error& e) {
     for (const auto i : accepted) results[i] = {publish_status::destination_failed, e.what()};
   }
@@ -114,22 +122,31 @@ std::vector<publish_result> embedded_broker::publish(std::span<const message> ba
 
 std::vector<std::vector<publish_result>> embedded_broker::store(calls waiting) {
   auto tx = file_->begin();
-  check_room(tx);
+  const auto room = room_for(tx);
   const auto now = file_->env().now();
   std::map<std::string, topic_info> topics;
   std::map<std::pair<std::int64_t, int>, std::int64_t> touched;  // messages per topic and partition
   std::vector<parameters> rows;
   std::vector<std::vector<publish_result>> results;
   for (const auto& call : waiting) {
-    for (const auto& m : call) {
+    auto& answers = results.emplace_back(call.size());
+    for (std::size_t n = 0; n < call.size(); ++n) {
+      const auto& m = call[n];
+      if (room.refuses(m.topic)) {
+        refuse_from(n, room.trouble(file_->name()), answers);
+        break;
+      }
       auto known = topics.find(m.topic);
       if (known == topics.end()) known = topics.emplace(m.topic, ensure_topic(tx, m.topic)).first;
       const int partition = partition_of(m, known->second.partitions);
       ++touched[{known->second.id, partition}];
-      used_bytes_ += static_cast<std::int64_t>(m.payload.size());  // an estimate until it is asked again
+      room_.used_bytes += static_cast<std::int64_t>(m.payload.size());  // an estimate until it is asked again
       rows.push_back(row_of(m, known->second, partition, now));
     }
-    results.emplace_back(call.size());
+  }
+  if (rows.empty()) {
+    if (made_room_) tx.commit("broker.make_room");
+    return results;
   }
   tx.execute_many(queries::broker::insert_message, rows);
   for (const auto& [where, count] : touched) expire(tx, where.first, where.second, 2 * count);
@@ -138,7 +155,7 @@ std::vector<std::vector<publish_result>> embedded_broker::store(calls waiting) {
 }
 
 // Old messages go in slices, in transactions that commit anyway.
-void embedded_broker::expire(transaction& tx, std::int64_t topic, int partition,
+bool embedded_broker::expire(transaction& tx, std::int64_t topic, int partition,
                              std::int64_t rows_max) const {
   const auto now = file_->env().now();
   const auto remove = [&](std::int64_t looked_at) {
@@ -147,22 +164,31 @@ void embedded_broker::expire(transaction& tx, std::int64_t topic, int partition,
     return tx.execute(queries::broker::delete_messages_below, {topic, partition, keep[0][0].integer()})
         .affected();
   };
-  if (remove(1) == 0) return;  // the oldest has to stay: as a rule this is all that is looked at
+  if (remove(1) == 0) return false;  // the oldest has to stay: as a rule this is all that is looked at
   remove(rows_max);
+  return true;
 }
 
 // Asked now and then, and every time when it becomes tight: it costs more than a small batch.
-void embedded_broker::check_room(transaction& tx) {
+broker_room embedded_broker::room_for(transaction& tx) {
   constexpr int every = 64;
-  const bool tight = used_bytes_ > options_.bytes_max / 10 * 9;
-  if (!tight && stores_++ % every != 0) return;
-  used_bytes_ = tx.execute(queries::broker::used_bytes)[0][0].integer();
-  if (used_bytes_ > options_.bytes_max)
-    throw error(
-        errc::destination_unavailable,
-        fmt::format("{} holds {} bytes, bytes_max is {}: messages wait for groups that have not acknowledged "
-                    "them, or are younger than the time they are kept",
-                    file_->name(), used_bytes_, options_.bytes_max));
+  room_.bytes_max = options_.bytes_max;
+  if (room_.is_tight() || stores_++ % every == 0) room_ = read_room(tx, options_.bytes_max);
+  made_room_ = (room_.is_full() || !room_.stuck.empty()) && make_room(tx);
+  if (made_room_) room_ = read_room(tx, options_.bytes_max);
+  return room_;
+}
+
+// Where nothing is stored nothing expires either, and what nobody needs any more would refuse messages for
+// ever.
+bool embedded_broker::make_room(transaction& tx) {
+  constexpr std::int64_t slice = 100;  // per partition
+  const auto topics = tx.execute(queries::broker::read_all_topics);
+  bool gone = false;
+  for (std::size_t i = 0; i < topics.size(); ++i)
+    for (int partition = 0; partition < topics[i][1].integer(); ++partition)
+      gone = expire(tx, topics[i][0].integer(), partition, slice) || gone;
+  return gone;
 }
 
 std::unique_ptr<subscription> embedded_broker::subscribe(const subscribe_options& options) {

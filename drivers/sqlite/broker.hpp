@@ -14,6 +14,7 @@
 
 #include "base/batcher.hpp"
 #include "settle/sqlite.hpp"
+#include "sqlite/room.hpp"
 
 namespace settle::inline v0::sqlite {
 
@@ -35,8 +36,8 @@ class embedded_broker final : public broker, public publisher {
   topic_info ensure_topic(transaction& tx, const std::string& name) const;
 
   // In a write transaction: removes at most so many of the oldest messages of a partition, if they are old
-  // enough and every group has acknowledged them.
-  void expire(transaction& tx, std::int64_t topic, int partition, std::int64_t rows_max) const;
+  // enough and every group has acknowledged them. False: there were none.
+  bool expire(transaction& tx, std::int64_t topic, int partition, std::int64_t rows_max) const;
 
   database& file() { return *file_; }
   const std::string& id() const { return id_; }
@@ -47,12 +48,14 @@ class embedded_broker final : public broker, public publisher {
   using blocked_keys = std::set<std::pair<std::string_view, std::string_view>>;  // topic and key
   static std::optional<publish_result> refusal(const message& m, blocked_keys& blocked);
   std::vector<std::vector<publish_result>> store(calls waiting);
-  void check_room(transaction& tx);
+  broker_room room_for(transaction& tx);
+  bool make_room(transaction& tx);
 
   broker_options options_;
   std::unique_ptr<database> file_;
   std::string id_;
-  std::int64_t used_bytes_ = 0;  // these two are used by one store() at a time
+  broker_room room_;  // these three are used by one store() at a time
+  bool made_room_ = false;
   int stores_ = 0;
   batcher<std::span<const message>, std::vector<publish_result>> batcher_;
 };

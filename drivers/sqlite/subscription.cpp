@@ -44,6 +44,7 @@ void embedded_subscription::refresh_if_due() {
   auto tx = home_.file().begin();
   std::vector<sql::ownership_change> changes;
   for (auto& topic : topics_) {
+    tx.execute(queries::broker::add_group, {group_, topic.info.id});  // it was removed while we slept
     changes.push_back(topic.ownership->refresh(tx));
     for (const auto& [partition, unused] : topic.partitions)
       home_.expire(tx, topic.info.id, partition, expire_when_idle);

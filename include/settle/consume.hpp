@@ -205,6 +205,20 @@ class consumer final : public service {
   std::unique_ptr<engine> engine_;
 };
 
+// For those who decide about a dead letter.
+
+// A key of which messages wait behind one that was given up: see on_exhausted::block_key.
+struct blocked_key {
+  std::string_view consumer;
+  std::string_view topic;
+  std::string_view key;
+};
+// Before the letter's row is changed: no consumer works on the key until the transaction ends. Of several
+// keys in the order of their names.
+void lock_blocked_key(transaction& tx, const blocked_key& which);
+// After it: what waits is due now. Nothing, if the key does not wait for an operator.
+void release_blocked_key(transaction& tx, const blocked_key& which);
+
 }  // namespace settle
 
 #pragma GCC visibility pop

@@ -6,6 +6,10 @@
 //
 //   settle::replay(*db, {.consumer = "warehouse"});
 //
+// or, if they are never to run, discarded, with a reason that stays in the row:
+//
+//   settle::discard(*db, {.ids = {7}}, "the order was cancelled by hand");
+//
 // A replay goes through the original topic, keeps the message's identity and is addressed: only the consumer
 // that failed runs it, once, whatever has become of the deduplication records meanwhile. Every other one
 // skips it.
@@ -62,6 +66,8 @@ struct dead_letter {
   message what;                               // as it was delivered
   std::string log;                            // the partition it came from
   std::int64_t position = 0;                  // and its place there
+  std::optional<timestamp> discarded_at = {};
+  std::string discard_reason = {};  // in the words of whoever discarded it
 };
 
 // Which ones. Whatever is empty matches everything.
@@ -132,6 +138,23 @@ struct replay_outcome {
 replay_outcome replay(database& db, const dead_letter_filter& which, const replay_options& options = {},
                       std::stop_token stop = {},
                       const std::function<void(const replay_progress&)>& progress = {});
+
+constexpr std::size_t discard_reason_bytes_max = 1000;
+
+struct discard_outcome {
+  std::int64_t matching = 0;   // letters that were found at the start
+  std::int64_t discarded = 0;  // the others were replayed, run or discarded by somebody else meanwhile
+};
+
+// Discards the letters that are NEW and match; with status REPLAYING in the filter those that were sent and
+// that nobody has run: a copy that still comes does nothing then. Rows and reason stay, as DISCARDED. If
+// later messages of a letter's key wait for it, they are due from the same transaction on. In transactions of
+// up to 100 letters, oldest first; `stop` ends it between two of them, and `progress` is called after each.
+// May be repeated. Errors: invalid_argument for another status, invalid_name for a reason that is empty,
+// longer than discard_reason_bytes_max or no text; those of the store.
+discard_outcome discard(database& db, const dead_letter_filter& which, std::string_view reason,
+                        std::stop_token stop = {},
+                        const std::function<void(const discard_outcome&)>& progress = {});
 
 // The parts that consumers are made of.
 

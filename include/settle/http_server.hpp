@@ -41,7 +41,8 @@
 namespace settle::inline v0::http {
 
 struct server_options {
-  // Numeric IPv4 or IPv6 address; names are not looked up, because what they mean can change.
+  // Numeric IPv4 or IPv6 address, or localhost for 127.0.0.1; other names are not looked up, because what
+  // they mean can change.
   std::string address = "127.0.0.1";
   // 0: the system chooses a free one; see server::port().
   std::uint16_t port = 0;

@@ -72,10 +72,11 @@ struct broker_options {
   // How long a silent member keeps its partitions. Renewed three times in this time.
   duration lease_ttl = std::chrono::seconds(10);
   // How long a message is kept at least. It goes when it is older and every group that ever subscribed to
-  // its topic has acknowledged it; a group that stays away keeps its messages for ever.
+  // its topic has acknowledged it; a group that stays away keeps its messages until `settle group remove`.
   duration keep = std::chrono::hours(12);
   // When the messages take more bytes than this, publishing is refused as a failure of the destination:
-  // relays pause, nothing is lost, and they resume when there is room again.
+  // relays pause, nothing is lost, and they resume when there is room again. From nine tenths on that holds
+  // for topics of which a group without members has messages to read, and the reason names the group.
   std::int64_t bytes_max = std::int64_t{8} * 1024 * 1024 * 1024;
   std::string vfs = {};  // as in options
 };

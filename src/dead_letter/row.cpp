@@ -10,6 +10,7 @@ namespace settle::inline v0::dlq {
 namespace {
 
 constexpr std::size_t message_columns = 16;  // begin there
+constexpr std::size_t discard_columns = 24;  // likewise
 
 std::optional<std::int64_t> number_from(std::string_view text) {
   std::int64_t number = 0;
@@ -40,6 +41,8 @@ dead_letter read_letter(result& rows, std::size_t row) {
   of.what.key = cells[13].text();
   of.log = cells[14].text();
   of.position = cells[15].integer();
+  if (!cells[discard_columns].is_null()) of.discarded_at = cells[discard_columns].time();
+  if (!cells[discard_columns + 1].is_null()) of.discard_reason = cells[discard_columns + 1].text();
   return of;
 }
 

@@ -31,7 +31,8 @@ struct endpoint {
   std::uint16_t port() { return ntohs(is_v6() ? v6().sin6_port : v4().sin_port); }
 };
 
-endpoint endpoint_of(const std::string& address, std::uint16_t port) {
+endpoint endpoint_of(const std::string& given, std::uint16_t port) {
+  const auto address = given == "localhost" ? std::string("127.0.0.1") : given;
   endpoint at;
   if (::inet_pton(AF_INET, address.c_str(), &at.v4().sin_addr) == 1) {
     at.v4().sin_family = AF_INET;
@@ -45,7 +46,7 @@ endpoint endpoint_of(const std::string& address, std::uint16_t port) {
     at.bytes = sizeof(sockaddr_in6);
     return at;
   }
-  throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
+  throw error(errc::invalid_argument, fmt::format("'{}' is neither a numeric address nor localhost", given));
 }
 
 std::string text_of(endpoint& at) {

@@ -183,6 +183,35 @@ TEST_F(daemon, is_alive_but_not_ready_while_its_relay_waits_for_the_store) {
   EXPECT_TRUE(eventually([&] { return get(port, "/readyz").status == 200; }));
 }
 
+TEST_F(daemon, is_not_ready_while_a_group_that_nobody_reads_for_stops_publishing) {
+  migrate_stores();
+  {
+    const auto broker = sqlite::open_broker(data() + "/broker.db");
+    broker->subscribe({.group = "retired", .topics = {"orders"}})->leave();
+    std::vector<message> batch(18);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      batch[i].id = std::to_string(i);
+      batch[i].topic = "orders";
+      batch[i].payload = std::string(50'000, 'x');
+    }
+    broker->publishing().publish(batch);
+  }
+  const auto running = start({"--broker-bytes-max", "1MiB"});
+  const auto port = running->port();
+  answer ready;
+  EXPECT_TRUE(eventually([&] {
+    ready = get(port, "/readyz");
+    return ready.body.find("group retired has messages of orders to read and no member") != std::string::npos;
+  })) << ready.body;
+  EXPECT_EQ(ready.status, 503);
+  const auto removed =
+      program(SETTLE_CLI, {"group", "remove", "retired", "--yes", "--data", data()}, dir.file("remove"), {})
+          .end();
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_TRUE(eventually([&] { return get(port, "/readyz").status == 200; }))
+      << "the file is as full, but nobody is in the way: " << get(port, "/readyz").body;
+}
+
 TEST_F(daemon, answers_what_it_does_not_serve_with_a_problem) {
   const auto running = start_ready();
   const auto port = running->port();
@@ -366,11 +395,21 @@ TEST_F(daemon, names_line_and_nearest_key_of_what_is_wrong_in_its_file) {
   expect("relay.batch_max = \"5\"\n", ":1: relay.batch_max is written without quotes");
   expect("relay.batch_max = [5]\n", ":1: relay.batch_max must be a text in quotes or a whole number");
   expect("log_level = \"loud\"\n", ":1: log_level must be debug, info, warning or error, got 'loud'");
-  expect("listen = \"localhost:80\"\n", ":1: listen must be ADDRESS:PORT");
+  expect("listen = \"example.com:80\"\n", ":1: listen must be ADDRESS:PORT");
   expect("data = \"\"\n", ":1: data must be text of 1 to 4,000 bytes");
   expect("\ndata = \n", ":2: ");
   const auto both = run_with_file("nope = 1\nlisten = \"x\"\n");
   EXPECT_EQ(std::count(both.err.begin(), both.err.end(), '\n'), 2) << both.err;
+}
+
+TEST_F(daemon, listens_on_localhost) {
+  const auto running = std::make_unique<program>(
+      SETTLED, std::vector<std::string>{"--data", data(), "--listen", "localhost:0"}, dir.file("named"),
+      surroundings{});
+  EXPECT_TRUE(running->logs(" info ready listen=127.0.0.1:")) << running->log();
+  EXPECT_EQ(running->log().find("listening_beyond_loopback"), std::string::npos);
+  EXPECT_EQ(get(running->port(), "/healthz").status, 200);
+  expect_refused({"--listen", "localhost.example:8600"}, 2, "or localhost:8600");
 }
 
 TEST_F(daemon, refuses_flags_and_variables_that_make_no_sense) {

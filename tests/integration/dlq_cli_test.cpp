@@ -212,6 +212,30 @@ TEST_P(dlq_cli, ends_what_it_does_when_it_is_told_to_stop) {
   EXPECT_TRUE(has(done.err, "stopped while 1 letter was under way. It stays REPLAYING")) << done.err;
 }
 
+// Proves D4
+TEST_P(dlq_cli, discards_what_it_was_told_to_and_shows_why) {
+  write_many(4);
+  const auto dry = settle({"discard", "--consumer", "warehouse", "--dry-run"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_TRUE(has(dry.out, "would discard 4 letters; nothing was changed\n")) << dry.out;
+  EXPECT_EQ(settle({"discard", "2"}).code, 2) << "without a reason";
+  EXPECT_EQ(listed({}).size(), 4u);
+  const auto one = settle({"discard", "2", "--reason", "cancelled by hand"});
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out, "1 of 1 letter discarded\n");
+  EXPECT_TRUE(has(settle({"show", "2"}).out, "cancelled by hand"));
+  EXPECT_EQ(settle_json({"show", "2"}).at("discard_reason"), "cancelled by hand");
+  EXPECT_EQ(settle_json({"show", "1"}).at("discard_reason"), nullptr);
+  EXPECT_EQ(listed({}), (std::vector<std::int64_t>{1, 3, 4}));
+  EXPECT_EQ(listed({"--status", "DISCARDED"}), std::vector<std::int64_t>{2});
+  const auto rest = settle_json({"discard", "--given-up", "exhausted", "--reason", "all cancelled"});
+  EXPECT_EQ(rest, json::parse(R"({"matching": 3, "discarded": 3, "stopped": false})"));
+  EXPECT_EQ(settle({"discard", "--all", "--reason", "x"}).out,
+            "nothing to discard: no letter is NEW and matches\n");
+  EXPECT_EQ(settle({"discard", "2", "--reason", "x"}).code, 2) << "it has been";
+  EXPECT_TRUE(deliver().empty()) << "nothing is sent";
+}
+
 TEST_P(dlq_cli, refuses_what_makes_no_sense_before_anything_is_sent) {
   write_many(2);
   const auto refused = [&](const words& arguments, const std::string& why) {

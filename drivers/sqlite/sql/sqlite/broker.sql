@@ -7,6 +7,9 @@ select topic, partitions from broker_topics where name = $1
 -- name: add_topic
 insert into broker_topics (name, partitions) values ($1, $2) on conflict (name) do nothing
 
+-- name: read_all_topics
+select topic, partitions from broker_topics
+
 -- name: add_group
 insert into broker_groups (name, topic) values ($1, $2) on conflict do nothing
 

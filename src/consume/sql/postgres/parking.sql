@@ -118,3 +118,13 @@ delete from settle.parked_keys
 where consumer = $1 and topic = $2 and message_key = $3 and single = $4
   and not exists (select from settle.parked_messages m where m.consumer = $1 and m.topic = $2 and m.message_key = $3
                   and m.single = $4)
+
+-- A key that waits for an operator. Nobody works on it, or adds to it, until the end of the transaction.
+-- name: lock_blocked_key
+select 1 from settle.parked_keys where consumer = $1 and topic = $2 and message_key = $3 and single = '' for update
+
+-- name: release_blocked_key
+update settle.parked_keys set next_at = $4
+where consumer = $1 and topic = $2 and message_key = $3 and single = '' and next_at is null
+  and exists (select from settle.parked_messages m where m.consumer = $1 and m.topic = $2 and m.message_key = $3
+              and m.single = '')

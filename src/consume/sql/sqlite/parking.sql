@@ -104,3 +104,13 @@ delete from settle_parked_keys
 where consumer = $1 and topic = $2 and message_key = $3 and single = $4
   and not exists (select 1 from settle_parked_messages m where m.consumer = $1 and m.topic = $2 and m.message_key = $3
                   and m.single = $4)
+
+-- A key that waits for an operator. Nobody works on it, or adds to it, until the end of the transaction.
+-- name: lock_blocked_key
+select 1 from settle_parked_keys where consumer = $1 and topic = $2 and message_key = $3 and single = ''
+
+-- name: release_blocked_key
+update settle_parked_keys set next_at = $4
+where consumer = $1 and topic = $2 and message_key = $3 and single = '' and next_at is null
+  and exists (select 1 from settle_parked_messages m where m.consumer = $1 and m.topic = $2 and m.message_key = $3
+              and m.single = '')

@@ -32,7 +32,7 @@ select id from settle.dlq_events where message_id = $1 order by id
 -- name: read_letters
 select id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
        replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,
-       event_time, extensions, payload
+       event_time, extensions, payload, discarded_at, discard_reason
 from settle.dlq_events where id in (select jsonb_array_elements_text($1::jsonb)::bigint) order by id
 
 -- name: count_groups
@@ -47,7 +47,19 @@ where id in (select d.id from settle.dlq_events d
              where d.id in (select jsonb_array_elements_text($1::jsonb)::bigint) and d.status = $2 order by d.id for update skip locked)
 returning id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
        replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,
-       event_time, extensions, payload
+       event_time, extensions, payload, discarded_at, discard_reason
 
 -- name: read_letter_states
 select id, status, replays from settle.dlq_events where id in (select jsonb_array_elements_text($1::jsonb)::bigint)
+
+-- The keys that wait for the letters in $1, with status $2; in order, because they will be locked.
+-- name: read_keys_that_wait
+select distinct consumer, topic, message_key from settle.dlq_events
+where id in (select jsonb_array_elements_text($1::jsonb)::bigint) and status = $2 and blocks_key
+order by consumer, topic, message_key
+
+-- Those that have still the status $2, and that nobody replays or runs at this moment.
+-- name: discard_letters
+update settle.dlq_events set status = 'DISCARDED', discarded_at = $3, discard_reason = $4
+where id in (select id from settle.dlq_events where id in (select jsonb_array_elements_text($1::jsonb)::bigint) and status = $2 for update skip locked)
+returning consumer, topic, message_key, blocks_key::integer

@@ -13,7 +13,7 @@ update settle_dlq_events set status = 'REPLAYED', replayed_at = $4
 where id = $1 and replays = $2 and consumer = $3 and status = 'REPLAYING'
 returning id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
        replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,
-       event_time, extensions, payload
+       event_time, extensions, payload, discarded_at, discard_reason
 
 -- name: lock_replaying
 select history from settle_dlq_events

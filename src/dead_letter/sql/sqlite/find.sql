@@ -32,7 +32,7 @@ select id from settle_dlq_events where message_id = $1 order by id
 -- name: read_letters
 select id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
        replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,
-       event_time, extensions, payload
+       event_time, extensions, payload, discarded_at, discard_reason
 from settle_dlq_events where id in (select value from json_each($1)) order by id
 
 -- name: count_groups
@@ -46,7 +46,19 @@ update settle_dlq_events set status = 'REPLAYING', replays = replays + 1, replay
 where id in (select value from json_each($1)) and status = $2
 returning id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
        replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,
-       event_time, extensions, payload
+       event_time, extensions, payload, discarded_at, discard_reason
 
 -- name: read_letter_states
 select id, status, replays from settle_dlq_events where id in (select value from json_each($1))
+
+-- The keys that wait for the letters in $1, with status $2; in order, because they will be locked.
+-- name: read_keys_that_wait
+select distinct consumer, topic, message_key from settle_dlq_events
+where id in (select value from json_each($1)) and status = $2 and blocks_key = 1
+order by consumer, topic, message_key
+
+-- Those that have still the status $2.
+-- name: discard_letters
+update settle_dlq_events set status = 'DISCARDED', discarded_at = $3, discard_reason = $4
+where id in (select value from json_each($1)) and status = $2
+returning consumer, topic, message_key, blocks_key

@@ -1,0 +1,187 @@
+// settle group: consumer groups of the embedded broker, which keep messages until they have read them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <memory>
+
+#include "base/time_text.hpp"
+#include "cli/commands.hpp"
+#include "cli/context.hpp"
+#include "cli/dlq_filter.hpp"
+#include "cli/failure.hpp"
+#include "cli/files.hpp"
+#include "cli/help.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+#include "settle/error.hpp"
+#include "sqlite/groups.hpp"
+
+namespace settle::cli {
+namespace {
+
+namespace json = boost::json;
+using sqlite::group_change;
+using sqlite::group_choice;
+using sqlite::group_extent;
+
+json::object extent_json(const group_extent& of) {
+  json::object made{{"group", safe_json_text(of.group)}, {"topic", safe_json_text(of.topic)},
+                    {"members_alive", of.members_alive}, {"unread", of.unread},
+                    {"oldest_unread", nullptr},          {"newest_unread", nullptr}};
+  if (of.oldest) made["oldest_unread"] = to_rfc3339(*of.oldest);
+  if (of.newest) made["newest_unread"] = to_rfc3339(*of.newest);
+  return made;
+}
+
+int list(const context& shared) {
+  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
+  const auto groups = sqlite::read_groups(*broker);
+  if (shared.json) {
+    json::array all;
+    for (const auto& one : groups) all.push_back(extent_json(one));
+    fmt::print("{}\n", json::serialize(all));
+    return exit_ok;
+  }
+  if (groups.empty()) {
+    fmt::print("no consumer groups yet\n");
+    return exit_ok;
+  }
+  const auto now = broker->env().now();
+  std::vector<std::vector<std::string>> rows{{"group", "topic", "unread", "oldest", "members alive"}};
+  for (const auto& one : groups)
+    rows.push_back({for_terminal(one.group), for_terminal(one.topic), grouped(one.unread),
+                    one.oldest ? age(now - *one.oldest) + " ago" : "", grouped(one.members_alive)});
+  fmt::print("{}", table({align::left, align::left, align::right, align::left, align::right}, rows, 0));
+  return exit_ok;
+}
+
+void add_list(CLI::App& to, context& shared) {
+  auto* command =
+      to.add_subcommand("list", "List the groups: what each has not read, and whether anybody reads.");
+  describe_command(*command,
+                   "  settle group list\n  settle group list --json | jq '.[] | select(.unread > 0)'");
+  command->callback([&shared] { shared.run = [&shared] { return list(shared); }; });
+}
+
+struct change_arguments {
+  group_choice which;
+  std::string to;
+  bool confirmed = false;
+};
+
+// What is unread before and not afterwards will never be read by this group.
+std::string lost_text(const group_change& of, timestamp now) {
+  const auto lost = of.before.unread - of.after.unread;
+  if (lost <= 0) return "loses nothing";
+  return fmt::format("never reads {}, the oldest of {} ago", counted(lost, "message"),
+                     age(now - of.before.oldest.value_or(now)));
+}
+
+void tell_changes(const std::vector<group_change>& changes, bool removes, bool done, const context& shared,
+                  timestamp now) {
+  if (shared.json) {
+    json::array topics;
+    for (const auto& one : changes)
+      topics.push_back({{"before", extent_json(one.before)}, {"after", extent_json(one.after)}});
+    fmt::print("{}\n", json::serialize(json::object{{"done", done}, {"topics", std::move(topics)}}));
+    return;
+  }
+  for (const auto& one : changes) {
+    fmt::print("{} on {}: {}", for_terminal(one.before.group), for_terminal(one.before.topic),
+               lost_text(one, now));
+    if (!removes) fmt::print("; {} to read from there", counted(one.after.unread, "message"));
+    fmt::print("\n");
+  }
+}
+
+// A group that is gone has nothing to read, whatever is left in the log.
+std::vector<group_change> without_rest(std::vector<group_change> changes) {
+  for (auto& one : changes) one.after = {.group = one.before.group, .topic = one.before.topic};
+  return changes;
+}
+
+int change(context& shared, change_arguments asked, bool removes) {
+  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
+  const auto now = broker->env().now();
+  const auto to = asked.to == "start" ? timestamp::min()
+                  : asked.to == "end" ? timestamp::max()
+                  : removes           ? timestamp::min()
+                                      : time_from("--to", asked.to, now);
+  asked.which.only_look = !asked.confirmed;
+  std::vector<group_change> changes;
+  try {
+    changes = removes ? without_rest(sqlite::remove_group(*broker, asked.which))
+                      : sqlite::reset_group(*broker, asked.which, to);
+  } catch (const error& e) {
+    if (e.code() != errc::invalid_argument) throw;
+    throw failure(e.code(), fmt::format("{}. See `settle group list`", e.what()));
+  }
+  if (asked.confirmed)
+    shared.note_done(fmt::format("group {} was {}", asked.which.group, removes ? "removed" : "reset"));
+  tell_changes(changes, removes, asked.confirmed, shared, now);
+  if (!asked.confirmed)
+    throw failure(errc::invalid_argument,
+                  "nothing was changed; if that is what you want, repeat it with --yes");
+  return exit_ok;
+}
+
+void add_change_options(CLI::App& to, change_arguments& into) {
+  to.add_option("GROUP", into.which.group, "Its name: that of the consumer")->option_text(" ")->required();
+  to.add_option("--topic", into.which.topic, "On this topic only. Default: on all of its topics")
+      ->option_text("NAME");
+  to.add_flag("--yes", into.confirmed, "Do it; without this it only tells what would be lost, exit code 2")
+      ->option_text(" ");
+}
+
+void add_remove(CLI::App& to, context& shared) {
+  auto* command = to.add_subcommand(
+      "remove",
+      "Remove a group that was retired, so that no messages are kept for it any more.\n"
+      "Refused while one of its members is alive. A consumer that subscribes under its name\n"
+      "again is a new group, and begins with the oldest message there is.");
+  const auto asked = std::make_shared<change_arguments>();
+  add_change_options(*command, *asked);
+  describe_command(*command,
+                   "  settle group remove old-warehouse           what would be lost\n"
+                   "  settle group remove old-warehouse --yes");
+  command->callback(
+      [&shared, asked] { shared.run = [&shared, asked] { return change(shared, *asked, true); }; });
+}
+
+void add_reset(CLI::App& to, context& shared) {
+  auto* command =
+      to.add_subcommand("reset",
+                        "Set a group back or ahead. Refused while one of its members is alive.\n"
+                        "What it reads again is skipped as far as its consumer remembers it; what may have\n"
+                        "been applied before that becomes a dead letter (beyond_dedup_horizon).");
+  const auto asked = std::make_shared<change_arguments>();
+  add_change_options(*command, *asked);
+  command
+      ->add_option(
+          "--to", asked->to,
+          "Where it goes on: start (the oldest message there is), end (the next one that comes), or\n"
+          "what the broker has taken since 2026-01-31T12:00:00Z, 2026-01-31, or 90s, 15m, 2h, 3d ago")
+      ->option_text("WHERE")
+      ->required();
+  describe_command(*command,
+                   "  settle group reset warehouse --to end       what would be skipped\n"
+                   "  settle group reset warehouse --to 2h --topic orders --yes");
+  command->callback(
+      [&shared, asked] { shared.run = [&shared, asked] { return change(shared, *asked, false); }; });
+}
+
+}  // namespace
+
+void add_group(CLI::App& to, context& shared) {
+  auto* command = to.add_subcommand("group",
+                                    "Consumer groups of the embedded broker: list, remove, reset.\n"
+                                    "See `settle group COMMAND --help`.");
+  describe_command(*command, "  settle group list\n  settle group remove old-warehouse");
+  command->require_subcommand(1);
+  add_list(*command, shared);
+  add_remove(*command, shared);
+  add_reset(*command, shared);
+}
+
+}  // namespace settle::cli
