@@ -37,6 +37,8 @@ void run(service& what, std::stop_token stop, std::stop_token cancel) {
       why = e.what();
     } catch (const std::exception& e) {
       why = e.what();
+    } catch (...) {
+      why = "something that is no std::exception";
     }
     note_failure(what, why, ++failures);
     // Not to be woken by arrivals: after a failure the pause is the point.

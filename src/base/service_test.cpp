@@ -116,13 +116,14 @@ TEST(service_loop, a_failure_is_logged_counted_and_tried_again) {
   scripted_service work([](int call, std::stop_token) {
     if (call == 1) throw error(errc::store_unavailable, "disk");
     if (call == 2) throw std::runtime_error("odd");
+    if (call == 3) throw 7;  // somebody's own service; it must not end the process
     return false;
   });
   background loop(work);
   work.bell.await_sleeps(1);
-  EXPECT_EQ(work.calls, 3);
-  EXPECT_EQ(work.log.count("service_failed"), 2u);
-  EXPECT_EQ(work.counters.value("settle_service_failures_total", {{"service", "scripted"}}), 2);
+  EXPECT_EQ(work.calls, 4);
+  EXPECT_EQ(work.log.count("service_failed"), 3u);
+  EXPECT_EQ(work.counters.value("settle_service_failures_total", {{"service", "scripted"}}), 3);
 }
 
 TEST(service_loop, pauses_longer_after_every_failure_in_a_row) {
