@@ -35,17 +35,8 @@ std::string place_order(settle::database& db, const std::string& user, const std
         return settle::answer{.status = 201, .body = "ordered"};
       },
       {.fingerprint = fingerprint});
-  switch (result.outcome) {
-    case settle::once_outcome::executed:
-      return std::to_string(result.what.status) + " " + result.what.body;
-    case settle::once_outcome::replayed:
-      return std::to_string(result.what.status) + " " + result.what.body + " (again)";
-    case settle::once_outcome::in_flight:
-      return "409 the first request with this key is still at work";
-    case settle::once_outcome::mismatch:
-      return "422 this key was used for another request";
-  }
-  return "";
+  const bool again = result.outcome == settle::once_outcome::replayed;
+  return std::to_string(result.what.status) + " " + result.what.body + (again ? " (again)" : "");
 }
 // [end]
 
@@ -87,10 +78,9 @@ std::string charge(settle::claims& keys, gateway& bank, const std::string& user,
     case settle::claim_outcome::completed:
       return std::to_string(got.what.status) + " " + got.what.body + " (again)";
     case settle::claim_outcome::mismatch:
-      return "422 this key was used for another request";
     case settle::claim_outcome::in_flight:
     case settle::claim_outcome::unknown:
-      return "409 come again";
+      return std::to_string(got.what.status) + " " + got.what.body;  // a refusal: 422 or 409
   }
   keys.complete(who, got.token, {.status = 201, .body = "paid"});
   return "201 paid";
@@ -128,7 +118,11 @@ int run(const std::string& folder) {
   seen += charge(*keys, bank, "ann", "p-1") + "\n";
   std::fputs(seen.c_str(), stdout);
   const std::string expected =
-      "201 ordered\n201 ordered (again)\n422 this key was used for another request\n409 sold out\n"
+      "201 ordered\n201 ordered (again)\n"
+      "422 {\"type\":\"about:blank\",\"title\":\"Unprocessable Content\",\"status\":422,\"detail\":\"this "
+      "key was used "
+      "for another request; a new action needs a new key\",\"code\":\"idempotency_key_reused\"}\n\n"
+      "409 sold out\n"
       "201 a gift for bob, replayed: false\n201 a gift for bob, replayed: true\n"
       "201 paid\n201 paid (again)\n";
   return seen == expected && bank.payments == 1 ? 0 : 1;

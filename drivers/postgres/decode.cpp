@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <concepts>
+#include <iterator>
 #include <limits>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "postgres/time_texts.hpp"
 #include "postgres/types.hpp"
 #include "settle/error.hpp"
 
@@ -36,7 +42,21 @@ value as_float4(std::string_view bytes) {
   return static_cast<double>(std::bit_cast<float>(big_endian<std::uint32_t>(bytes)));
 }
 value as_float8(std::string_view bytes) { return std::bit_cast<double>(big_endian<std::uint64_t>(bytes)); }
-value as_numeric(std::string_view bytes) { return numeric_text(bytes); }
+value as_numeric(std::string_view bytes) { return decimal{numeric_text(bytes)}; }
+value as_date(std::string_view bytes) {
+  return date_text(static_cast<std::int32_t>(big_endian<std::uint32_t>(bytes)));
+}
+std::int64_t microseconds_in(std::string_view bytes) {
+  return static_cast<std::int64_t>(big_endian<std::uint64_t>(bytes));
+}
+std::int32_t number_in(std::string_view bytes, std::size_t at) {
+  return static_cast<std::int32_t>(big_endian<std::uint32_t>(bytes.substr(std::min(at, bytes.size()))));
+}
+value as_time_of_day(std::string_view bytes) { return time_text(microseconds_in(bytes)); }
+value as_timetz(std::string_view bytes) { return timetz_text(microseconds_in(bytes), number_in(bytes, 8)); }
+value as_interval(std::string_view bytes) {
+  return interval_text(microseconds_in(bytes), number_in(bytes, 8), number_in(bytes, 12));
+}
 value as_jsonb(std::string_view bytes) {
   return bytes.substr(bytes.empty() ? 0 : 1);
 }  // a version stands first
@@ -108,6 +128,14 @@ decoder decoder_for(Oid type) {
       return as_time;
     case oid::numeric:
       return as_numeric;
+    case oid::date:
+      return as_date;
+    case oid::time:
+      return as_time_of_day;
+    case oid::timetz:
+      return as_timetz;
+    case oid::interval:
+      return as_interval;
     case oid::pg_lsn:
       return as_lsn;
     case oid::void_:
@@ -154,19 +182,55 @@ std::int64_t changed_rows(const PGresult* answer) {
 
 namespace {
 
+// What somebody meets who selects his own columns.
+struct unreadable_type {
+  Oid type;
+  std::string_view name;
+};
+constexpr unreadable_type unreadable[] = {
+    {199, "json[]"},       {600, "point"},      {650, "cidr"},
+    {790, "money"},        {829, "macaddr"},    {869, "inet"},
+    {1000, "boolean[]"},   {1001, "bytea[]"},   {1005, "smallint[]"},
+    {1007, "integer[]"},   {1009, "text[]"},    {1015, "varchar[]"},
+    {1016, "bigint[]"},    {1021, "real[]"},    {1022, "double precision[]"},
+    {1115, "timestamp[]"}, {1182, "date[]"},    {1185, "timestamptz[]"},
+    {1231, "numeric[]"},   {1560, "bit"},       {1562, "varbit"},
+    {2249, "record"},      {2951, "uuid[]"},    {3614, "tsvector"},
+    {3807, "jsonb[]"},     {3904, "int4range"}, {3906, "numrange"},
+    {3908, "tsrange"},     {3910, "tstzrange"}, {3912, "daterange"},
+    {3926, "int8range"},
+};
+constexpr Oid first_own_type = 16'384;  // below it are PostgreSQL's
+
+[[noreturn]] void refuse_type(const PGresult* answer, int column) {
+  const auto type = PQftype(answer, column);
+  const std::string_view name = PQfname(answer, column);
+  const auto* const known = std::ranges::find(unreadable, type, &unreadable_type::type);
+  std::string what = fmt::format("of a type with the oid {}", type);
+  if (known != std::end(unreadable))
+    what = known->name;
+  else if (type >= first_own_type)
+    what = fmt::format("of a type of your own (an enum perhaps; oid {})", type);
+  const bool is_array = what.ends_with("[]");
+  throw error(errc::statement_failed,
+              fmt::format("column '{}' is {}, which has no value here: select it as cast({} as text){}", name,
+                          what, name, is_array ? fmt::format(" or to_json({})", name) : ""));
+}
+
+// Null for a type that cannot be read.
 std::vector<decoder> decoders_for(const PGresult* answer) {
   std::vector<decoder> decoders;
-  for (int c = 0; c < PQnfields(answer); ++c) {
-    decoders.push_back(decoder_for(PQftype(answer, c)));
-    if (decoders.back() == nullptr)
-      throw error(errc::statement_failed,
-                  fmt::format("column '{}' has a type (oid {}) that has no value here: select it as ::text",
-                              PQfname(answer, c), PQftype(answer, c)));
-  }
+  for (int c = 0; c < PQnfields(answer); ++c) decoders.push_back(decoder_for(PQftype(answer, c)));
   return decoders;
 }
 
+void check_readable(const PGresult* answer, std::span<const decoder> decoders) {
+  for (std::size_t c = 0; c < decoders.size(); ++c)
+    if (decoders[c] == nullptr) refuse_type(answer, static_cast<int>(c));
+}
+
 value read_cell(const PGresult* answer, int row, int column, decoder decode) {
+  if (decode == nullptr) refuse_type(answer, column);
   if (PQgetisnull(answer, row, column) != 0) return {};
   return decode(std::string_view(PQgetvalue(answer, row, column),
                                  static_cast<std::size_t>(PQgetlength(answer, row, column))));
@@ -191,6 +255,7 @@ class answered_rows final : public undecoded_rows {
 
 result read_result(const PGresult* answer) {
   const auto decoders = decoders_for(answer);
+  check_readable(answer, decoders);
   const int columns = PQnfields(answer), rows = PQntuples(answer);
   std::vector<value> cells;
   cells.reserve(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows));

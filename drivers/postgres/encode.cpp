@@ -24,6 +24,7 @@ struct parameter_buffer::writer {
     into.data_[at] = text.c_str();
     into.lengths_[at] = static_cast<int>(std::min<std::size_t>(text.size(), std::numeric_limits<int>::max()));
   }
+  void operator()(const decimal& number) const { (*this)(number.digits); }
   void operator()(const blob& data) const {
     if (data.bytes.size() > std::numeric_limits<int>::max())
       throw error(errc::invalid_argument, "more than 2 GiB of bytes in one value");

@@ -54,6 +54,7 @@ int bind_value(sqlite3_stmt* stmt, int index, const value& what) {
     int operator()(const std::string& text) const {
       return sqlite3_bind_text64(stmt, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
     }
+    int operator()(const decimal& number) const { return (*this)(number.digits); }
     int operator()(const blob& data) const {
       return sqlite3_bind_blob64(stmt, index, data.bytes.data(), data.bytes.size(), SQLITE_STATIC);
     }

@@ -6,8 +6,8 @@
 //     case settle::claim_outcome::claimed:    // ours: do it, then
 //       keys->complete(who, got.token, {.status = 201, .body = order_json});
 //     case settle::claim_outcome::completed:  // done before: got.what is the recorded answer
-//     case settle::claim_outcome::in_flight:  // somebody is at it: come again (HTTP 409)
-//     case settle::claim_outcome::mismatch:   // this key was used for another request (HTTP 422)
+//     case settle::claim_outcome::in_flight:  // somebody is at it: got.what says so (HTTP 409)
+//     case settle::claim_outcome::mismatch:   // this key was used for another request: got.what (HTTP 422)
 //     case settle::claim_outcome::unknown:    // whoever had it was not heard of again; see when_unknown
 //     case settle::claim_outcome::ask:        // likewise, and it is ours to find out before anything is done
 //   }
@@ -104,7 +104,10 @@ struct claim_result {
   claim_outcome outcome = claim_outcome::claimed;
   claim_token token = {};  // of claimed and ask: ours
   duration lease = {};     // of claimed and ask: how long it holds; of in_flight: how long it still does
-  answer what = {};        // of completed
+  // Of completed the recorded answer; of in_flight, mismatch and unknown a refusal to answer with: 409 or
+  // 422, its body a problem document (RFC 9457). Of claimed and ask there is none yet: its status is 0, which
+  // no server sends.
+  answer what = {.status = 0};
 };
 
 enum class claim_ended {

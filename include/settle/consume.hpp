@@ -30,6 +30,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "settle/broker.hpp"
@@ -141,18 +144,29 @@ class consumer final : public service {
   ~consumer() override;
 
   // A handler for a typed event: (const T&, transaction&) or (const T&, transaction&, const message&).
-  template <encodable T, class Handler>
+  template <class T, class Handler>
   consumer& on(Handler handler, const handler_options& options = {}) {
-    return on(
-        codec<T>::topic, codec<T>::type,
-        [handler = std::move(handler)](const message& m, transaction& tx) {
-          const T decoded = decode<T>(m);
-          if constexpr (std::invocable<const Handler&, const T&, transaction&, const message&>)
-            handler(decoded, tx, m);
-          else
-            handler(decoded, tx);
-        },
-        options);
+    constexpr bool with_message = std::invocable<const Handler&, const T&, transaction&, const message&>;
+    constexpr bool fits = with_message || std::invocable<const Handler&, const T&, transaction&>;
+    detail::require_codec<T>();
+    static_assert(fits,
+                  "settle: a handler of consumer::on<T> takes (const T&, settle::transaction&) or (const T&, "
+                  "settle::transaction&, const settle::message&), and is not mutable");
+    if constexpr (fits && encodable<T>) {
+      if (detail::is_empty(handler)) return on(codec<T>::topic, codec<T>::type, raw_handler(), options);
+      return on(
+          codec<T>::topic, codec<T>::type,
+          [handler = std::move(handler)](const message& m, transaction& tx) {
+            const T decoded = decode<T>(m);
+            if constexpr (with_message)
+              handler(decoded, tx, m);
+            else
+              handler(decoded, tx);
+          },
+          options);
+    } else {
+      return *this;
+    }
   }
 
   // A handler for raw messages of one type on one topic. An empty type: of every type that has no handler of
@@ -160,20 +174,48 @@ class consumer final : public service {
   consumer& on(std::string_view topic, std::string_view type, raw_handler handler,
                const handler_options& options = {});
 
+  template <class Handler>
+    requires(!std::convertible_to<Handler, raw_handler>)
+  consumer& on(std::string_view, std::string_view, Handler&&, const handler_options& = {}) {
+    static_assert(std::is_convertible_v<Handler, raw_handler>,
+                  "settle: a handler of consumer::on(topic, type, …) takes (const settle::message&, "
+                  "settle::transaction&)");
+    return *this;
+  }
+
   // A handler for all events of this type that a batch holds in a row, (std::span<const T>, transaction&):
   // one statement can serve them all. If it throws, the batch is halved until the event that it minds is
   // alone.
-  template <encodable T, class Handler>
+  template <class T, class Handler>
   consumer& on_batch(Handler handler) {
-    return on_batch(codec<T>::topic, codec<T>::type,
-                    [handler = std::move(handler)](std::span<const message* const> all, transaction& tx) {
-                      std::vector<T> decoded;
-                      decoded.reserve(all.size());
-                      for (const auto* m : all) decoded.push_back(decode<T>(*m));
-                      handler(std::span<const T>(decoded), tx);
-                    });
+    constexpr bool fits = std::invocable<const Handler&, std::span<const T>, transaction&>;
+    detail::require_codec<T>();
+    static_assert(
+        fits,
+        "settle: a handler of consumer::on_batch<T> takes (std::span<const T>, settle::transaction&), "
+        "and is not mutable");
+    if constexpr (fits && encodable<T>) {
+      if (detail::is_empty(handler)) return on_batch(codec<T>::topic, codec<T>::type, raw_batch_handler());
+      return on_batch(codec<T>::topic, codec<T>::type,
+                      [handler = std::move(handler)](std::span<const message* const> all, transaction& tx) {
+                        std::vector<T> decoded;
+                        decoded.reserve(all.size());
+                        for (const auto* m : all) decoded.push_back(decode<T>(*m));
+                        handler(std::span<const T>(decoded), tx);
+                      });
+    } else {
+      return *this;
+    }
   }
   consumer& on_batch(std::string_view topic, std::string_view type, raw_batch_handler handler);
+  template <class Handler>
+    requires(!std::convertible_to<Handler, raw_batch_handler>)
+  consumer& on_batch(std::string_view, std::string_view, Handler&&) {
+    static_assert(std::is_convertible_v<Handler, raw_batch_handler>,
+                  "settle: a handler of consumer::on_batch(topic, type, …) takes (std::span<const "
+                  "settle::message* const>, settle::transaction&)");
+    return *this;
+  }
 
   // Fetches, applies one batch, acknowledges. False when nothing could be done now.
   bool run_once(std::stop_token cancel = {}) override;

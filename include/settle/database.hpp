@@ -54,17 +54,28 @@ class undecoded_rows {
   virtual value cell(std::size_t row, std::size_t column) const = 0;
 };
 
+struct repeated;
+
 // What a statement returned: rows, and how many rows it changed.
+//
+//   const auto found = tx.execute("select total_cents from orders where id = $1", {id});
+//   if (found.empty()) return not_found();
+//   const auto cents = found[0][0].integer();
+//
+// A row or a column that is not there is unexpected_result: the error names the statement, and a handler that
+// runs into it has failed as poison.
 class result {
  public:
   class row {
    public:
-    row(const value* cells, std::size_t columns) : cells_(cells), columns_(columns) {}
+    row(const value* cells, std::size_t columns, const char* statement = nullptr)
+        : cells_(cells), columns_(columns), statement_(statement) {}
     const value& operator[](std::size_t column) const;
 
    private:
     const value* cells_;
     std::size_t columns_;
+    const char* statement_;
   };
 
   result() = default;
@@ -86,10 +97,17 @@ class result {
   value take(std::size_t row_index, std::size_t column);
 
  private:
+  friend class transaction;
+  friend class owned_transaction;
+  void came_from(std::string_view statement);
+  static void came_from(std::span<const repeated> all, std::span<result> found);
   void decode() const;
+  void check(std::size_t row_index) const;
+  void check(std::size_t row_index, std::size_t column) const;
 
   mutable std::vector<value> cells_;
   mutable std::shared_ptr<const undecoded_rows> undecoded_;
+  std::shared_ptr<const char[]> statement_;  // its beginning, for errors; it stays where it is for the rows
   std::size_t columns_ = 0;
   std::int64_t affected_ = 0;
 };

@@ -32,6 +32,7 @@ enum class errc {
   store_corrupt,            // the file is damaged or is not a database
   constraint_violated,      // a CHECK, UNIQUE, NOT NULL or foreign key constraint refused the write
   statement_failed,         // SQL that the database does not accept
+  unexpected_result,        // a row, a column or a type was read that the result does not have
   transaction_lost,         // the database rolled the transaction back by itself
   transaction_control,      // BEGIN, COMMIT, ROLLBACK or a durability pragma sent as a statement
   schema_missing,           // Settle's tables are not there: migrate first

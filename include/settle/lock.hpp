@@ -133,6 +133,11 @@ class advisory_lock final : public held_lock {
 };
 
 // A lock, or who has it.
+namespace detail {
+[[noreturn]] void refuse_untaken(const lock_holder& by);
+[[noreturn]] void refuse_own_holder();
+}  // namespace detail
+
 template <class Lock>
 class lock_attempt {
  public:
@@ -140,11 +145,17 @@ class lock_attempt {
   explicit lock_attempt(const lock_holder& by) : what_(by) {}
 
   explicit operator bool() const { return std::holds_alternative<Lock>(what_); }
-  // If it is true. Throws std::bad_variant_access otherwise.
-  Lock& operator*() { return std::get<Lock>(what_); }
-  Lock* operator->() { return &std::get<Lock>(what_); }
-  // If it is false, likewise.
-  const lock_holder& holder() const { return std::get<lock_holder>(what_); }
+  // If it is true. Otherwise throws ownership_lost, which says who holds the lock.
+  Lock& operator*() { return *operator->(); }
+  Lock* operator->() {
+    if (const auto* by = std::get_if<lock_holder>(&what_)) detail::refuse_untaken(*by);
+    return std::get_if<Lock>(&what_);
+  }
+  // If it is false. Otherwise throws unexpected_result.
+  const lock_holder& holder() const {
+    if (const auto* by = std::get_if<lock_holder>(&what_)) return *by;
+    detail::refuse_own_holder();
+  }
 
  private:
   std::variant<Lock, lock_holder> what_;

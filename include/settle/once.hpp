@@ -5,12 +5,14 @@
 //     settle::publish(tx, order_placed{order_id, 4200});
 //     return settle::answer{.status = 201, .body = order_json};
 //   });
-//   switch (result.outcome) {
-//     case settle::once_outcome::executed:   // first time: result.what is the answer of the work
-//     case settle::once_outcome::replayed:   // again: result.what is the recorded answer; nothing ran
-//     case settle::once_outcome::in_flight:  // the first one is still at work: come again (HTTP 409)
-//     case settle::once_outcome::mismatch:   // this key was used for another request (HTTP 422)
-//   }
+//   return to_client(result.what);   // whatever the outcome is:
+//
+//   | result.outcome | result.what |
+//   |---|---|
+//   | executed | the first time: the answer of the work |
+//   | replayed | again: the recorded answer; nothing ran |
+//   | in_flight | the first one is still at work: 409 with Retry-After, and a problem document |
+//   | mismatch | this key was used for another request: 422, and a problem document |
 //
 // What is promised. The effects of the work, its events and the record of its answer commit in one
 // transaction, or nothing does. Of two executions of one identity at most one commits, whatever crashes and
@@ -31,10 +33,14 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -72,7 +78,9 @@ std::string_view to_string(once_outcome of);
 
 struct once_result {
   once_outcome outcome = once_outcome::executed;
-  answer what = {};  // of executed and replayed
+  // Right to send as it is, whatever the outcome. Of in_flight and mismatch it is a refusal: 409 or 422, its
+  // body a problem document (RFC 9457), and nothing to be recorded (keeps::nothing).
+  answer what = {};
 };
 
 struct once_options {
@@ -97,6 +105,15 @@ once_result once(database& db, const request_identity& who, const once_work& wor
 // which the commit may be as well: roll back and repeat the transaction; the new one sees what is there.
 once_result once(transaction& tx, const request_identity& who, const once_work& work,
                  const once_options& options = {});
+
+template <class In, class Work>
+  requires((std::derived_from<In, database> || std::derived_from<In, transaction>) &&
+           !std::convertible_to<Work, once_work>)
+once_result once(In&, const request_identity&, Work&&, const once_options& = {}, std::stop_token = {}) {
+  static_assert(std::is_convertible_v<Work, once_work>,
+                "settle: the work of settle::once takes (settle::transaction&) and returns a settle::answer");
+  return {};
+}
 
 // Removes records whose time is over, those of claims (settle/claims.hpp) too, the oldest first, at most so
 // many of each kind; how many those were.

@@ -8,8 +8,21 @@
 //
 // Statements travel in pipelines: BEGIN goes with the first one, posted ones with the next one or with
 // COMMIT. Parameters are sent as text whose type the server infers ($1::bigint where it cannot), bytes as
-// they are; text cannot hold a NUL. Results come back as value.hpp has them: numeric as text, timestamps as
-// microseconds since 1970; arrays, dates, intervals and enums need a ::text.
+// they are; text cannot hold a NUL. Results come back as value.hpp has them:
+//
+//   | type | read it with |
+//   |---|---|
+//   | smallint, integer, bigint, oid | integer() |
+//   | boolean | boolean(), integer() |
+//   | real, double precision | real() |
+//   | numeric, so sum(bigint) and avg() | integer() if it is a whole number, real(), text() with all digits |
+//   | text, varchar, char, json, jsonb, uuid, xml | text() |
+//   | date, time, interval | text(), as ::text writes it: "2026-01-31" |
+//   | timestamptz, timestamp | time(), integer(): microseconds since 1970 |
+//   | bytea | bytes() |
+//
+// Arrays, ranges, enums and types of extensions need a cast in the statement, status::text; an array may be
+// to_json(tags). Without it the error says so.
 //
 // What differs from SQLite: a statement that fails ends the transaction (transaction_lost), unless the
 // caller goes back to a savepoint of its own. A session setting outlives its transaction in the pool, so

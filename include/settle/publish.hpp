@@ -56,7 +56,7 @@ struct publish_options {
 
 event_id publish(transaction& tx, const event& what, const publish_options& options = {});
 
-template <encodable T>
+template <detail::event_like T>
 event_id publish(transaction& tx, const T& what, const publish_options& options = {}) {
   return publish(tx, to_event(what), options);
 }
@@ -72,7 +72,7 @@ struct publish_once_result {
 };
 publish_once_result publish_once(transaction& tx, const event& what, const publish_options& options = {});
 
-template <encodable T>
+template <detail::event_like T>
 publish_once_result publish_once(transaction& tx, const T& what, const publish_options& options = {}) {
   return publish_once(tx, to_event(what), options);
 }

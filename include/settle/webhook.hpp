@@ -32,6 +32,7 @@
 // and invalid_name for a source that cannot work.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -160,6 +162,16 @@ class inbox {
   // `duplicate` nothing was written. Throws what the handler throws, and errors of the database; the event is
   // then as if it had not come, and the answer 503.
   decision apply(transaction& tx, const request& what, const handler& with) const;
+
+  template <class In, class Handler>
+    requires((std::derived_from<In, database> || std::derived_from<In, transaction>) &&
+             !std::convertible_to<Handler, handler>)
+  decision apply(In&, const request&, Handler&&) const {
+    static_assert(std::is_convertible_v<Handler, handler>,
+                  "settle: a handler of webhooks takes (const settle::webhook::received&, "
+                  "settle::transaction&) and returns a settle::webhook::answer");
+    return {};
+  }
 
   const source& of() const;
 

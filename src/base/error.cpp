@@ -32,6 +32,8 @@ constexpr std::array table{
                "the row conflicts with a rule of your schema; if a retried key conflicts, its first attempt "
                "had committed"},
     error_info{errc::statement_failed, "statement_failed", final_, "correct the statement"},
+    error_info{errc::unexpected_result, "unexpected_result", final_,
+               "correct the code that reads the result, or the statement"},
     error_info{errc::transaction_lost, "transaction_lost", final_,
                "begin a new transaction and repeat all of it"},
     error_info{errc::transaction_control, "transaction_control", final_,

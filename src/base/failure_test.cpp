@@ -37,6 +37,7 @@ TEST(failure_class, of_every_error_code) {
       {errc::store_corrupt, outage},
       {errc::constraint_violated, poison},
       {errc::statement_failed, poison},
+      {errc::unexpected_result, poison},
       {errc::transaction_lost, poison},
       {errc::transaction_control, poison},
       {errc::schema_missing, outage},

@@ -19,6 +19,9 @@ struct handler {
 class handler_table {
  public:
   void add(std::string_view topic, std::string_view type, handler what) {
+    if (!what.each && !what.all)
+      throw error(errc::invalid_argument, "the handler for " + std::string(type) + " on " +
+                                              std::string(topic) + " is an empty function");
     const auto added = by_topic_[std::string(topic)].emplace(type, std::move(what));
     if (!added.second)
       throw error(errc::invalid_argument,

@@ -14,6 +14,7 @@
 #include "base/sortable.hpp"
 #include "base/zoo.hpp"
 #include "queries/consume.hpp"
+#include "settle/error.hpp"
 
 namespace settle::consume {
 namespace {
@@ -89,6 +90,9 @@ value list_of_keys(std::span<const std::string_view> keys, dialect of) {
 place place_of(const delivery& of) {
   const auto& m = of.content;
   auto order = order_of(m);
+  if (!order && of.tag.position < 0)
+    throw error(errc::invalid_argument, "the broker gives message " + m.id +
+                                            " a negative position: positions are 0 or more, and grow");
   if (!order) return {of.fence.partition, 0, sortable({of.tag.position})};
   // Two databases may publish under one source; their own ids tell them apart.
   const auto database = m.extensions.find("settledatabase");

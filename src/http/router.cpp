@@ -148,6 +148,10 @@ refusal router::table::find(request& asked, match& found) const {
   return {};
 }
 
+[[noreturn]] static void refuse_empty(std::string_view pattern) {
+  throw error(errc::invalid_argument, "the handler for " + std::string(pattern) + " is an empty function");
+}
+
 router::router() : table_(std::make_unique<table>()) {}
 router::~router() = default;
 router::router(router&&) noexcept = default;
@@ -155,6 +159,7 @@ router& router::operator=(router&&) noexcept = default;
 
 router& router::add(std::string_view method, std::string_view pattern, handler what,
                     const route_options& options) {
+  if (!what) refuse_empty(pattern);
   auto& made = table_->add(method, pattern);
   made.what = table_->wrapped(std::move(what));
   made.options = options;
@@ -181,6 +186,7 @@ router& router::post_batched(std::initializer_list<std::string_view> patterns, b
                              const batch_options& options) {
   if (table_->has_middleware())
     throw error(errc::invalid_argument, "requests that are answered together pass no middleware");
+  if (!what) refuse_empty(patterns.size() == 0 ? "no pattern" : *patterns.begin());
   if (options.batch_max == 0 || options.at_once_max == 0)
     throw error(errc::invalid_argument, "batch_options.batch_max and at_once_max must be at least 1");
   const auto together =

@@ -47,6 +47,9 @@ job_runner::~job_runner() = default;
 
 job_runner& job_runner::on(std::string_view name, handler what) {
   if (name.empty()) throw error(errc::invalid_name, "a job's name must not be empty");
+  if (!what)
+    throw error(errc::invalid_argument,
+                "the handler of job '" + std::string(name) + "' is an empty function");
   const auto queue = topic_.substr(topic_of("").size());
   consumer_.on(topic_, name, [queue, what = std::move(what)](const message& m, transaction& tx) {
     what(job_of(m, queue), tx);

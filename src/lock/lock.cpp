@@ -33,6 +33,16 @@ std::string lock_holder::text() const {
   return fmt::format("held by {}, until {}", token.owner.text(), to_rfc3339(until));
 }
 
+void detail::refuse_untaken(const lock_holder& by) {
+  throw error(errc::ownership_lost,
+              fmt::format("a lock was used that is {}: ask `if (attempt)` before it is used", by.text()));
+}
+
+void detail::refuse_own_holder() {
+  throw error(errc::unexpected_result,
+              "a lock that was taken has no other holder: ask `if (!attempt)` first");
+}
+
 std::string_view to_string(lock_loss why) { return why == lock_loss::taken ? "taken" : "expired"; }
 
 held_lock::held_lock(std::shared_ptr<state> of) : state_(std::move(of)) {}

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/check.hpp"
 #include "lock/store.hpp"
 #include "queries/lock.hpp"
+#include "settle/error.hpp"
 #include "sql/handler_scope.hpp"
 
 namespace settle::locking {
@@ -15,7 +15,7 @@ constexpr int tries_max = 5;
 
 lock_holder read_holder(const result::row& row, std::size_t first) {
   const auto owner = uuid::parse(row[first].text());
-  SETTLE_CHECK(owner.has_value(), "owners are uuids");
+  if (!owner) throw error(errc::store_corrupt, "the owner of a lock is no uuid: its row was written by hand");
   return {{*owner, row[first + 1].integer()}, row[first + 2].time()};
 }
 

@@ -193,14 +193,12 @@ class redis_claims final : public batched_claims {
     if (outcome == "claimed" || outcome == "ask")
       return claim_result{outcome == "ask" ? claim_outcome::ask : claim_outcome::claimed,
                           {uuid::parse(run).value(), number(text(1))},
-                          duration(number(text(2))),
-                          {}};
+                          duration(number(text(2)))};
     if (outcome == "completed")
       return claim_result{
           claim_outcome::completed, {}, {}, answer_from({number(text(1)), text(2), text(3), text(4)})};
-    if (outcome == "in_flight")
-      return claim_result{claim_outcome::in_flight, {}, duration(number(text(1))), {}};
-    return claim_result{outcome == "mismatch" ? claim_outcome::mismatch : claim_outcome::unknown, {}, {}, {}};
+    if (outcome == "in_flight") return refused(claim_outcome::in_flight, duration(number(text(1))));
+    return refused(outcome == "mismatch" ? claim_outcome::mismatch : claim_outcome::unknown);
   }
 
   redis::client& in_;

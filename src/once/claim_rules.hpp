@@ -7,6 +7,7 @@
 #include <string>
 
 #include "once/key.hpp"
+#include "once/refusals.hpp"
 #include "settle/claims.hpp"
 
 namespace settle::keys {
@@ -70,24 +71,21 @@ inline bool must_extend(const known_claim& known, verdict of, const claim_reques
 inline claim_result told(const known_claim& known, verdict of, const claim_request& asked) {
   switch (of) {
     case verdict::ours:
-      return {claim_outcome::claimed,
-              {uuid::parse(known.run).value(), known.epoch},
-              lease_again(known, asked),
-              {}};
-    case verdict::ours_to_ask:
       return {
-          claim_outcome::ask, {uuid::parse(known.run).value(), known.epoch}, lease_again(known, asked), {}};
+          claim_outcome::claimed, {uuid::parse(known.run).value(), known.epoch}, lease_again(known, asked)};
+    case verdict::ours_to_ask:
+      return {claim_outcome::ask, {uuid::parse(known.run).value(), known.epoch}, lease_again(known, asked)};
     case verdict::completed:
       return {claim_outcome::completed, {}, {}, *known.what};
     case verdict::mismatch:
-      return {claim_outcome::mismatch, {}, {}, {}};
+      return refused(claim_outcome::mismatch);
     case verdict::in_flight:
-      return {claim_outcome::in_flight, {}, known.left, {}};
+      return refused(claim_outcome::in_flight, known.left);
     case verdict::unknown:
     case verdict::take_over:
       break;
   }
-  return {claim_outcome::unknown, {}, {}, {}};
+  return refused(claim_outcome::unknown);
 }
 
 }  // namespace settle::keys

@@ -303,7 +303,7 @@ class batch {
   }
 
   claim_result held(std::size_t n, claim_outcome as, std::int64_t epoch) const {
-    return {as, {uuid::parse(opened_[n].run).value(), epoch}, std::get<claim_request>(calls_[n]).lease, {}};
+    return {as, {uuid::parse(opened_[n].run).value(), epoch}, std::get<claim_request>(calls_[n]).lease};
   }
 
   std::vector<std::optional<known_claim>> look_at(transaction& tx, const numbers& unchanged) const {

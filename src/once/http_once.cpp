@@ -156,6 +156,7 @@ class route {
 
 handler idempotent(database& db, idempotency policy, transactional_handler work) {
   check(policy);
+  if (!work) throw error(errc::invalid_argument, "the handler of an idempotent route is an empty function");
   return route(db, std::move(policy), std::move(work));
 }
 

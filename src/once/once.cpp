@@ -9,6 +9,7 @@
 #include "once/forgetting.hpp"
 #include "once/in_flight.hpp"
 #include "once/key.hpp"
+#include "once/refusals.hpp"
 #include "queries/once.hpp"
 #include "queries/sql.hpp"
 #include "settle/error.hpp"
@@ -29,8 +30,10 @@ struct opened_key {
   bool joined = false;          // the transaction, and its session, are the caller's
 };
 
-opened_key open(const environment& env, const request_identity& who, const once_options& options) {
+opened_key open(const environment& env, const request_identity& who, const once_work& work,
+                const once_options& options) {
   keys::check_identity(who);
+  if (!work) throw error(errc::invalid_argument, "once() was given no work: the function is empty");
   if (options.keep <= duration::zero())
     throw error(errc::invalid_argument, "once_options.keep must be positive");
   return {keys::identity_of(who), keys::fingerprint_of(options.fingerprint), env.ids->next().text()};
@@ -61,7 +64,7 @@ statement record_of(const environment& env, const request_identity& who, const o
 
 once_result answered(const keys::stored_answer& known, const opened_key& key) {
   if (known.run == key.run) return {once_outcome::executed, known.what};
-  if (!keys::same_request(known.fingerprint, key.fingerprint)) return {once_outcome::mismatch, {}};
+  if (!keys::same_request(known.fingerprint, key.fingerprint)) return keys::refused(once_outcome::mismatch);
   return {once_outcome::replayed, known.what};
 }
 
@@ -92,7 +95,7 @@ obstacle look(transaction& tx, opened_key& key) {
 
 // Of an obstacle other than a record.
 once_result refused(obstacle by) {
-  return {by == obstacle::holder_of_another ? once_outcome::mismatch : once_outcome::in_flight, {}};
+  return keys::refused(by == obstacle::holder_of_another ? once_outcome::mismatch : once_outcome::in_flight);
 }
 
 statement read_of(const opened_key& key) { return {queries::once::read_key, {blob{key.identity}}}; }
@@ -280,14 +283,14 @@ std::string_view to_string(once_outcome of) {
 
 once_result once(database& db, const request_identity& who, const once_work& work,
                  const once_options& options, std::stop_token cancel) {
-  auto key = open(db.env(), who, options);
+  auto key = open(db.env(), who, work, options);
   const run_in_this_process here(db, key);
   const auto told = [&](once_result result) {
     count(db.env(), who, result.outcome);
     return result;
   };
-  if (here.entered() == keys::in_flight::entry::second) return told({once_outcome::in_flight, {}});
-  if (here.entered() == keys::in_flight::entry::mismatch) return told({once_outcome::mismatch, {}});
+  if (here.entered() == keys::in_flight::entry::second) return told(keys::refused(once_outcome::in_flight));
+  if (here.entered() == keys::in_flight::entry::mismatch) return told(keys::refused(once_outcome::mismatch));
   for (int run = 1;; ++run) {
     if (auto result = try_once(db, who, key, work, options, cancel)) return told(std::move(*result));
     if (run >= runs_max)
@@ -298,7 +301,7 @@ once_result once(database& db, const request_identity& who, const once_work& wor
 
 once_result once(transaction& tx, const request_identity& who, const once_work& work,
                  const once_options& options) {
-  auto key = open(tx.env(), who, options);
+  auto key = open(tx.env(), who, work, options);
   key.joined = !own_session::has(tx);
   const auto by = look(tx, key);
   auto result =

@@ -202,7 +202,9 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
 
 std::vector<publish_result> relay::engine::publish(std::vector<message>& messages) {
   name_source(messages);
-  return with_fault_points(env(), "relay.publish", [&] { return destination_.publish(messages); });
+  auto results = with_fault_points(env(), "relay.publish", [&] { return destination_.publish(messages); });
+  outbox::check_answers(messages.size(), results.size());
+  return results;
 }
 
 // Sends what may go now. As a rule that is all of it.

@@ -25,6 +25,7 @@
 #include "base/retry.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/table_relay_engine.hpp"
+#include "outbox/window.hpp"
 #include "queries/outbox.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
@@ -222,6 +223,7 @@ void table_relay::engine::send(const std::stop_token& cancel) {
   if (!batch.messages.empty())
     results =
         with_fault_points(env(), "table_relay.publish", [&] { return destination_.publish(batch.messages); });
+  outbox::check_answers(batch.messages.size(), results.size());
   done_ = outbox::judge_rows(batch, results);
   charge();
   pause_if_down();

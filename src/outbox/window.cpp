@@ -1,10 +1,12 @@
 #include "outbox/window.hpp"
 
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/check.hpp"
 #include "outbox/lanes.hpp"
+#include "settle/error.hpp"
 
 namespace settle::outbox {
 
@@ -28,6 +30,13 @@ std::int64_t window_end(std::span<const measured_row> rows, std::size_t rows_max
     if (!first && bytes > static_cast<std::int64_t>(bytes_max)) return rows[i - 1].seq;
   }
   return rows.size() < rows_max ? upto : rows.back().seq;
+}
+
+void check_answers(std::size_t messages, std::size_t results) {
+  if (messages == results) return;
+  throw error(errc::invalid_argument, "the publisher answered " + std::to_string(messages) +
+                                          " messages with " + std::to_string(results) +
+                                          " results: publish() returns one per message, in order");
 }
 
 std::vector<fate> fates_of(std::span<const message> sent, std::span<const publish_result> results) {

@@ -2,6 +2,7 @@
 // after a publish.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -36,6 +37,10 @@ struct measured_row {
 // `rows` holds at most rows_max rows; a full set means that there may be more behind it.
 std::int64_t window_end(std::span<const measured_row> rows, std::size_t rows_max, std::size_t bytes_max,
                         std::int64_t upto);
+
+// A publisher of the user's that does not do what settle/broker.hpp says: nobody knows which message an
+// answer is for. Throws invalid_argument.
+void check_answers(std::size_t messages, std::size_t results);
 
 // What became of a message.
 enum class fate {

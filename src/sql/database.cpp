@@ -1,15 +1,59 @@
 #include "settle/database.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 
-#include "base/check.hpp"
+#include "base/text.hpp"
 #include "settle/error.hpp"
 #include "sql/handler_scope.hpp"
 
 namespace settle::inline v0 {
 
+namespace {
+
+constexpr std::size_t kept_bytes_max = 200;   // of a statement
+constexpr std::size_t shown_bytes_max = 100;  // of those, with every space and line break as one space
+
+std::string shown(const char* statement) {
+  if (statement == nullptr) return "the statement";
+  std::string words;
+  for (const char c : std::string_view(statement)) {
+    const bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!space)
+      words += c;
+    else if (!words.empty() && words.back() != ' ')
+      words += ' ';
+  }
+  while (words.ends_with(' ')) words.pop_back();
+  const bool cut = words.size() > shown_bytes_max;
+  return "'" + one_line(words, shown_bytes_max) + (cut ? "…'" : "'");
+}
+
+[[noreturn]] void refuse_column(const char* statement, std::size_t columns, std::size_t asked) {
+  throw error(errc::unexpected_result, shown(statement) + " returns " + std::to_string(columns) +
+                                           (columns == 1 ? " column" : " columns") + ", and column " +
+                                           std::to_string(asked) + " was asked for; the first is 0");
+}
+
+[[noreturn]] void refuse_row(const char* statement, std::size_t rows, std::size_t columns,
+                             std::size_t asked) {
+  std::string why = shown(statement);
+  if (columns == 0)
+    why += " returns no rows, whatever it finds: write a select or a returning clause, or look at affected()";
+  else if (rows == 0)
+    why += " returned no row, and row " + std::to_string(asked) + " was asked for: look at empty() first";
+  else
+    why += " returned " + std::to_string(rows) + (rows == 1 ? " row" : " rows") + ", and row " +
+           std::to_string(asked) + " was asked for; the first is 0";
+  throw error(errc::unexpected_result, why);
+}
+
+}  // namespace
+
 const value& result::row::operator[](std::size_t column) const {
-  SETTLE_CHECK(column < columns_, "a column of the result");
+  if (column >= columns_) refuse_column(statement_, columns_, column);
   return cells_[column];
 }
 
@@ -18,28 +62,65 @@ std::size_t result::size() const {
   return columns_ == 0 ? 0 : cells_.size() / columns_;
 }
 
+// Copied, because nobody promises how long the text lives. Statements of the library that return nothing are
+// spared it: nobody asks them for rows.
+void result::came_from(std::string_view statement) {
+  const auto first = std::min(statement.find_first_not_of(" \n\t\r"), statement.size());
+  const auto bytes = std::min(statement.size() - first, kept_bytes_max);
+  auto kept = std::make_shared<char[]>(bytes + 1);
+  std::copy_n(statement.data() + first, bytes, kept.get());
+  statement_ = std::move(kept);
+}
+
+void result::came_from(std::span<const repeated> all, std::span<result> found) {
+  std::size_t next = 0;
+  for (const auto& one : all) {
+    std::shared_ptr<const char[]> name;
+    for (const auto end = std::min(next + one.rows.size(), found.size()); next < end; ++next) {
+      if (found[next].columns_ == 0) continue;
+      if (name)
+        found[next].statement_ = name;
+      else
+        found[next].came_from(one.text.name);
+      name = found[next].statement_;
+    }
+  }
+}
+
 void result::decode() const {
   if (!undecoded_) return;
-  const auto rows = std::exchange(undecoded_, nullptr);
-  cells_.reserve(rows->size() * columns_);
-  for (std::size_t row = 0; row < rows->size(); ++row)
-    for (std::size_t column = 0; column < columns_; ++column) cells_.push_back(rows->cell(row, column));
+  std::vector<value> cells;
+  cells.reserve(undecoded_->size() * columns_);
+  for (std::size_t row = 0; row < undecoded_->size(); ++row)
+    for (std::size_t column = 0; column < columns_; ++column) cells.push_back(undecoded_->cell(row, column));
+  cells_ = std::move(cells);
+  undecoded_ = nullptr;
+}
+
+void result::check(std::size_t row_index) const {
+  if (row_index >= size()) refuse_row(statement_.get(), size(), columns_, row_index);
+}
+
+void result::check(std::size_t row_index, std::size_t column) const {
+  check(row_index);
+  if (column >= columns_) refuse_column(statement_.get(), columns_, column);
 }
 
 value result::cell(std::size_t row_index, std::size_t column) const {
-  SETTLE_CHECK(row_index < size() && column < columns_, "a cell of the result");
+  check(row_index, column);
   return undecoded_ ? undecoded_->cell(row_index, column) : cells_[row_index * columns_ + column];
 }
 
 value result::take(std::size_t row_index, std::size_t column) {
+  check(row_index, column);
   decode();
-  return std::move(cells_.at(row_index * columns_ + column));
+  return std::move(cells_[row_index * columns_ + column]);
 }
 
 result::row result::operator[](std::size_t index) const {
+  check(index);
   decode();
-  SETTLE_CHECK(index < size(), "a row of the result");
-  return {cells_.data() + index * columns_, columns_};
+  return {cells_.data() + index * columns_, columns_, statement_.get()};
 }
 
 transaction::transaction(std::unique_ptr<connection> on, const environment& env)
@@ -60,21 +141,33 @@ connection& transaction::use() {
 }
 
 result transaction::execute(std::string_view sql, std::initializer_list<value> values) {
-  return use().execute(sql, {values.begin(), values.size()});
+  auto found = use().execute(sql, {values.begin(), values.size()});
+  found.came_from(sql);
+  return found;
 }
 
 result transaction::execute(const query& text, std::initializer_list<value> values) {
-  return use().execute(text, {values.begin(), values.size()});
+  auto found = use().execute(text, {values.begin(), values.size()});
+  if (found.columns_ > 0) found.came_from(text.name);
+  return found;
 }
 
-result transaction::execute(const statement& what) { return use().execute(what.text, what.values); }
+result transaction::execute(const statement& what) {
+  auto found = use().execute(what.text, what.values);
+  if (found.columns_ > 0) found.came_from(what.text.name);
+  return found;
+}
 
 std::vector<std::int64_t> transaction::execute_many(const query& text, std::span<const parameters> rows) {
   if (rows.empty()) return {};
   return use().execute_many(text, rows);
 }
 
-std::vector<result> transaction::execute_all(std::span<const repeated> all) { return use().execute_all(all); }
+std::vector<result> transaction::execute_all(std::span<const repeated> all) {
+  auto found = use().execute_all(all);
+  result::came_from(all, found);
+  return found;
+}
 
 // Where a statement costs no round trip.
 std::vector<result> connection::execute_all(std::span<const repeated> all) {
@@ -143,6 +236,7 @@ std::vector<result> owned_transaction::end_with(std::span<const repeated> last, 
                                                 std::string_view effect) {
   std::vector<result> found;
   end(effect, [&](connection& on) { found = on.execute_last(last, may_be_alone); });
+  result::came_from(last, found);
   return found;
 }
 

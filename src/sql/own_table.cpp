@@ -77,6 +77,7 @@ std::string key_text(const value& key, const std::string& what) {
     check_name(*text, {what, event_limits::key_bytes_max});
     return *text;
   }
+  if (const auto* number = std::get_if<decimal>(&key.variant())) return number->digits;
   throw error(errc::invalid_argument, fmt::format("{} must be an integer or a text", what));
 }
 

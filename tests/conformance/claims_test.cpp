@@ -46,6 +46,23 @@ TEST_P(claimed_keys, that_are_at_work_say_for_how_long) {
   EXPECT_LE(other.lease, 10s);
 }
 
+// Whoever sends what he is given must never send a success for work that was not done. Proves I1, I6, I7
+TEST_P(claimed_keys, that_were_not_had_have_an_answer_that_says_so) {
+  const claim_request first{.who = click, .fingerprint = "POST /orders 1", .lease = 1s};
+  const claim_request other{.who = click, .fingerprint = "POST /orders 2"};
+  EXPECT_EQ(claim(*one, first).what.status, 0) << "there is no answer yet, and no server sends this one";
+  EXPECT_EQ(claim(*two, first).what.status, 409);
+  EXPECT_EQ(claim(*two, other).what.status, 422);
+  world->pass(1min);
+  const auto unknown = claim(*two, first);
+  EXPECT_EQ(unknown.outcome, claim_outcome::unknown);
+  EXPECT_EQ(unknown.what.status, 409);
+  EXPECT_NE(unknown.what.body.find("idempotency_outcome_unknown"), std::string::npos) << unknown.what.body;
+  const auto asking = claim(*two, {.who = click, .on_unknown = when_unknown::ask});
+  EXPECT_EQ(asking.outcome, claim_outcome::ask);
+  EXPECT_EQ(asking.what.status, 0);
+}
+
 // Proves I6
 TEST_P(claimed_keys, that_come_with_another_request_are_told_so_whatever_became_of_the_first) {
   const claim_request first{.who = click, .fingerprint = "POST /orders 1"};

@@ -51,6 +51,15 @@ struct world_names {
 using worlds = ::testing::Types<sqlite_lock_world, postgres_lock_world, redis_lock_world>;
 TYPED_TEST_SUITE(lock_conformance, worlds, world_names);
 
+// Whoever forgets to ask. Proves G2
+TYPED_TEST(lock_conformance, that_was_not_had_cannot_be_used) {
+  auto mine = this->one->locks->try_acquire("report", {.ttl = 10s});
+  auto others = this->two->locks->try_acquire("report", {.ttl = 10s});
+  EXPECT_EQ(code_of([&] { (void)others->token(); }), errc::ownership_lost);
+  EXPECT_EQ(code_of([&] { (void)(*others).renew(); }), errc::ownership_lost);
+  EXPECT_EQ(code_of([&] { (void)mine.holder(); }), errc::unexpected_result);
+}
+
 // Proves G2
 TYPED_TEST(lock_conformance, has_one_owner_and_tells_others_who) {
   auto mine = this->one->locks->try_acquire("report", {.ttl = 10s});

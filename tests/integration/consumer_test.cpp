@@ -6,6 +6,7 @@
 
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
+#include "support/expect_error.hpp"
 #include "support/list_broker.hpp"
 #include "support/order_world.hpp"
 
@@ -433,6 +434,17 @@ TEST(consumer, is_held_to_the_topics_that_it_declares) {
             std::string::npos);
   EXPECT_NE(refused({.name = "tester", .topics = {"things", "orders"}}).find("names the topic orders"),
             std::string::npos);
+}
+
+TEST(consumer, refuses_an_empty_function_when_it_is_given) {
+  bench b;
+  consumer made(*b.db, b.broker, {.name = "tester"});
+  const auto refused = [](const auto& action) { return test::code_of(action) == errc::invalid_argument; };
+  EXPECT_TRUE(refused([&] { made.on("things", "thing.done", consumer::raw_handler()); }));
+  EXPECT_TRUE(refused([&] { made.on_batch("things", "thing.done", consumer::raw_batch_handler()); }));
+  EXPECT_TRUE(
+      refused([&] { made.on<order_placed>(std::function<void(const order_placed&, transaction&)>()); }));
+  made.on("things", "thing.done", [](const message&, transaction&) {});
 }
 
 // Proves C11

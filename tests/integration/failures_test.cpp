@@ -278,6 +278,23 @@ TEST_P(failures, a_value_that_its_column_refuses_is_permanent) {
   EXPECT_EQ(dead_letters(*db)[0].reason, dead_letter_reason::permanent);
 }
 
+// A mistake of the handler's, which must not cost the process. Proves C3
+TEST_P(failures, a_handler_that_reads_a_row_that_is_not_there_has_failed_as_poison) {
+  deliver("1", "a");
+  consumer c(*db, broker, plain());
+  c.on("things", "thing.done", [this](const message& m, transaction& tx) {
+    calls.push_back(m.id);
+    tx.execute("select what from things_done where what = $1", {m.id})[0][0].text();
+  });
+  drain_for(c, 10s);
+  EXPECT_EQ(calls.size(), 5u);
+  ASSERT_EQ(dead_letters(*db).size(), 1u);
+  EXPECT_EQ(dead_letters(*db)[0].reason, dead_letter_reason::exhausted);
+  const auto& why = dead_letters(*db)[0].error;
+  EXPECT_NE(why.find("'select what from things_done where what = $1' returned no row"), std::string::npos)
+      << why;
+}
+
 // Proves C3
 TEST_P(failures, a_rule_of_the_users_that_throws_has_said_nothing) {
   deliver("1", "a");

@@ -108,6 +108,47 @@ TEST_P(requests, a_key_that_was_used_for_something_else_is_a_mismatch) {
   EXPECT_EQ(effects(), 1);
 }
 
+std::string header_of(const answer& of, std::string_view name) {
+  for (const auto& [known, content] : of.headers)
+    if (known == name) return content;
+  return {};
+}
+
+// Whoever sends what he is given must never send a success for a request that did not run. Proves I1, I6
+TEST_P(requests, that_are_refused_have_an_answer_that_says_so) {
+  const auto ask = [&](auto& on, std::string_view fingerprint) {
+    return once(on, click, [&](transaction& tx) { return add(tx, "x"), answer{.status = 201}; },
+                {.fingerprint = fingerprint});
+  };
+  std::optional<once_result> second, other;
+  const auto first = once(*db, click,
+                          [&](transaction&) {
+                            second = ask(*db, "a");
+                            other = ask(*db, "b");
+                            return answer{.status = 201};
+                          },
+                          {.fingerprint = "a"});
+  EXPECT_EQ(first.what.status, 201);
+  ASSERT_EQ(second->outcome, once_outcome::in_flight);
+  EXPECT_EQ(second->what.status, 409);
+  EXPECT_EQ(header_of(second->what, "Retry-After"), "1");
+  EXPECT_EQ(header_of(second->what, "Content-Type"), "application/problem+json");
+  EXPECT_NE(second->what.body.find("idempotency_in_flight"), std::string::npos) << second->what.body;
+  const auto later = ask(*db, "b");
+  auto tx = db->begin();
+  const auto joined = ask(tx, "b");
+  for (const auto* refused : {&std::as_const(*other), &later, &joined}) {
+    ASSERT_EQ(refused->outcome, once_outcome::mismatch);
+    EXPECT_EQ(refused->what.status, 422);
+    EXPECT_NE(refused->what.body.find("idempotency_key_reused"), std::string::npos) << refused->what.body;
+    EXPECT_EQ(refused->what.keep, keeps::nothing) << "a work that passes it on leaves its own key free";
+  }
+}
+
+TEST_P(requests, without_any_work_are_refused) {
+  EXPECT_EQ(test::code_of([&] { once(*db, click, once_work()); }), errc::invalid_argument);
+}
+
 // Proves I1, I5, I6
 TEST_P(requests, fifty_clicks_hold_one_connection_and_one_runs) {
   std::latch inside(1), others_done(49);

@@ -86,11 +86,11 @@ TEST_F(postgres_driver, every_documented_type_comes_back_as_its_value) {
 
 TEST_F(postgres_driver, a_type_without_a_value_is_refused_by_the_name_of_its_column) {
   auto db = open();
-  for (const auto* sql : {"select array[1, 2] as shape", "select current_date as shape"}) {
+  for (const auto* sql : {"select array[1, 2] as shape", "select int4range(1, 2) as shape"}) {
     auto tx = db->read();
     const auto e = error_of([&] { tx.execute(sql); });
     EXPECT_EQ(e.code(), errc::statement_failed);
-    EXPECT_TRUE(mentions(e, "'shape'") && mentions(e, "::text")) << e.what();
+    EXPECT_TRUE(mentions(e, "'shape'") && mentions(e, "cast(shape as text)")) << e.what();
   }
 }
 

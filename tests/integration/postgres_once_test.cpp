@@ -239,8 +239,8 @@ TEST_F(postgres_requests, over_a_line_that_is_cut_anywhere_have_one_effect) {
 // Proves I6: 422 wins over 409, wherever the first request runs
 TEST_F(postgres_requests, at_work_elsewhere_are_told_from_others_that_use_their_key) {
   const auto other_process = postgres::open(server->conninfo());
+  const auto never = [](transaction&) -> answer { throw std::logic_error("it must not run"); };
   const auto asks = [&](std::string_view fingerprint) {
-    const auto never = [](transaction&) -> answer { throw std::logic_error("it must not run"); };
     return once(*other_process, {"shop", "ann", "click"}, never, {.fingerprint = fingerprint}).outcome;
   };
   const auto at_work = [&](std::string_view fingerprint, const auto& meanwhile) {
@@ -256,7 +256,7 @@ TEST_F(postgres_requests, at_work_elsewhere_are_told_from_others_that_use_their_
     EXPECT_EQ(asks("c"), once_outcome::mismatch) << "each is compared with the one that runs";
     EXPECT_EQ(asks(""), once_outcome::in_flight) << "nothing to compare";
     auto own = other_process->begin();
-    const auto joined = once(own, {"shop", "ann", "click"}, {}, {.fingerprint = "b"});
+    const auto joined = once(own, {"shop", "ann", "click"}, never, {.fingerprint = "b"});
     EXPECT_EQ(joined.outcome, once_outcome::mismatch) << "in a transaction of its own";
     EXPECT_EQ(asks("b"), once_outcome::in_flight) << "nobody can say while that one is open; never wrong";
   });

@@ -8,6 +8,7 @@
 #include "base/time_text.hpp"
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
+#include "support/expect_error.hpp"
 #include "support/order_world.hpp"
 #include "support/recording_publisher.hpp"
 
@@ -365,6 +366,31 @@ TEST(relay, an_idle_relay_writes_nothing) {
   const auto size = std::filesystem::file_size(b.dir.file("service.db-wal"));
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(r.run_once());
   EXPECT_EQ(std::filesystem::file_size(b.dir.file("service.db-wal")), size);
+}
+
+// One of the user's own.
+struct forgetful_publisher final : publisher {
+  std::vector<publish_result> publish(std::span<const message> batch) override {
+    return std::vector<publish_result>(batch.size() - 1);
+  }
+};
+
+// Proves O4
+TEST(relay, a_publisher_that_answers_too_few_messages_is_refused_and_nothing_is_lost) {
+  bench b;
+  const auto id = b.emit("k", "first");
+  forgetful_publisher wrong;
+  {
+    relay r(*b.db, wrong);
+    const auto code = test::code_of([&] { bench::run(r); });
+    EXPECT_EQ(code, errc::invalid_argument);
+    r.leave();
+  }
+  EXPECT_EQ(b.status_of(id), "PENDING");
+  relay r(*b.db, b.destination);
+  b.time.advance(1min);
+  bench::run(r);
+  EXPECT_EQ(b.destination.payloads(), std::vector<std::string>{"first"});
 }
 
 TEST(relay, says_so_when_the_database_was_never_migrated) {

@@ -27,9 +27,22 @@ template <class T>
 struct json_codec {
   static constexpr std::string_view content_type = "application/json";
 
-  static std::string encode(const T& value) { return boost::json::serialize(boost::json::value_from(value)); }
+  static std::string encode(const T& value) {
+    constexpr bool known = boost::json::has_value_from<T>::value;
+    static_assert(
+        known,
+        "settle: Boost.JSON does not know this event: write BOOST_DESCRIBE_STRUCT(your_event, (), (its, "
+        "members)) below it, or tag_invoke overloads; each member's type must be known as well");
+    if constexpr (known) return boost::json::serialize(boost::json::value_from(value));
+  }
   static T decode(std::string_view payload) {
-    return boost::json::value_to<T>(boost::json::parse({payload.data(), payload.size()}));
+    constexpr bool known = boost::json::has_value_to<T>::value;
+    static_assert(
+        known,
+        "settle: Boost.JSON cannot make this event of JSON: write BOOST_DESCRIBE_STRUCT(your_event, (), "
+        "(its, members)) below it, or tag_invoke overloads; it must be default-constructible");
+    if constexpr (known)
+      return boost::json::value_to<T>(boost::json::parse({payload.data(), payload.size()}));
   }
 };
 

@@ -40,6 +40,7 @@ struct to_text {
       throw error(errc::invalid_argument, "text with a NUL inside; PostgreSQL cannot hold it, bytes can");
     return text;
   }
+  std::string operator()(const decimal& number) const { return (*this)(number.digits); }
   std::string operator()(const blob& data) const {
     constexpr char digits[] = "0123456789abcdef";
     std::string hex = "\\x";
