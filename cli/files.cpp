@@ -25,9 +25,8 @@ std::string_view noun(file_kind kind) {
 std::string_view option_of(file_kind kind) { return kind == file_kind::service ? "--database" : "--broker"; }
 
 [[noreturn]] void not_migrated(const std::string& name, file_kind kind) {
-  throw failure(
-      errc::schema_missing,
-      fmt::format("{} is not set up as a {}; run `settle migrate` with the same options", name, noun(kind)));
+  throw failure(errc::schema_missing,
+                fmt::format("{} is not set up as a {}; run `settle migrate`", name, noun(kind)));
 }
 
 void require_broker_is_file(const std::string& where) {
@@ -89,11 +88,9 @@ void require_schema(database& db, file_kind kind) {
                          ? sql::read_migration_state(db, sql::service_migrations(db.speaks()))
                          : sql::read_migration_state(db, migrations::sqlite_broker);
   if (state.applied < state.known)
-    throw failure(
-        errc::schema_missing,
-        fmt::format("{} is at schema version {}, this build needs {}; run `settle migrate` with the "
-                    "same options",
-                    db.name(), state.applied, state.known));
+    throw failure(errc::schema_missing,
+                  fmt::format("{} is at schema version {}, this build needs {}; run `settle migrate`",
+                              db.name(), state.applied, state.known));
 }
 
 }  // namespace
