@@ -6,6 +6,7 @@
 #include <string>
 
 #include "postgres/session.hpp"
+#include "postgres/sql_text.hpp"
 #include "postgres/sqlstate.hpp"
 #include "settle/error.hpp"
 
@@ -45,6 +46,9 @@ constexpr std::string_view query_cancelled = "57014";
 // Some poolers take their leave with an ERROR; its class and the end of the line give them away.
 server_failure failure_of(const outcome& of, const pipeline::step& step) {
   auto said = read_failure(step.answer.get());
+  // If the caller names a prepared statement that is not there, that says nothing about the session.
+  if ((said.sqlstate == "26000" || said.sqlstate == "42P05") && names_prepared_statement(step.what))
+    said.code = errc::statement_failed;
   if (said.sqlstate.starts_with("08") && of.how != ending::complete) {
     said.session_ended = true;
     said.code = errc::store_unavailable;

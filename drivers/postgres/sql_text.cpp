@@ -145,6 +145,10 @@ bool concerns_transaction(std::string_view sql) {
                                          "savepoint", "release", "set"});
 }
 
+bool names_prepared_statement(std::string_view sql) {
+  return one_of(first_words(sql, 1)[0], {"execute", "prepare", "deallocate"});
+}
+
 bool returns_to_savepoint(std::string_view sql) {
   const auto [first, second, third] = first_words(sql);
   return first == "rollback" &&

@@ -28,6 +28,9 @@ std::optional<sql::savepoint_step> savepoint_step_of(std::string_view sql);
 // the writes of those who come later.
 bool sets_transaction(std::string_view sql);
 
+// EXECUTE, PREPARE and DEALLOCATE: about prepared statements of the caller's, not of this driver.
+bool names_prepared_statement(std::string_view sql);
+
 // The statements of a script, without empty ones.
 std::vector<std::string_view> split_script(std::string_view sql);
 

@@ -26,6 +26,8 @@ enum class bug {
                      // it
   charge_for_an_outage,       // what fails for everybody is counted against each message
   replay_to_all_groups,       // whoever gets a replay runs it, if its own record has expired
+  replay_address_believed,    // whoever writes the header of a replay is believed: every consumer skips its
+                              // event
   expiry_before_replay,       // records and horizons stop the replay that was asked for
   overtaking_a_parked_key,    // later messages of a key run while an earlier one waits
   charge_kept_when_left_out,  // a failed message leaves its batch, and a later one of its key is parked first

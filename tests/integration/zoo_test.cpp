@@ -122,6 +122,23 @@ TEST(zoo, failed_part_kept_doubles_and_is_found) {
   EXPECT_GT(run_with(zoo::bug::failed_part_kept, fail_for_a_moment).report.doubled, 0);
 }
 
+// Proves V2, V3, O1
+TEST(zoo, replay_address_believed_loses_and_is_found) {
+  const auto write_by_hand = [](failing_world& world) {
+    world.place(7);
+    auto tx = world.orders().begin();
+    tx.execute(
+        "update settle_outbox set headers = '{\"settlereplayfor\":\"nobody\"}' "
+        "where seq = (select max(seq) from settle_outbox)");
+    tx.commit();
+    while (world.relay().run_once()) {
+    }
+    world.drain_for(2s);
+  };
+  expect_all_applied(run_with(zoo::bug::none, write_by_hand));
+  EXPECT_GT(run_with(zoo::bug::replay_address_believed, write_by_hand).report.lost, 0);
+}
+
 // Proves V2, V3, C8
 TEST(zoo, overtaking_a_parked_key_reorders_and_is_found) {
   const auto found = run_with(zoo::bug::overtaking_a_parked_key, fail_for_a_moment);
