@@ -13,6 +13,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/hints.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "queries/cli.hpp"
@@ -163,7 +164,8 @@ int verify_command(const context& shared, const verify_arguments& wanted) {
   if (shared.json)
     fmt::print("{}", report_json(report));
   else
-    fmt::print("{}\n{}", checked_text(input), report_text(report));
+    fmt::print("{}\n{}", checked_text(input),
+               with_given(report_text(report), wanted.services.empty() ? shared.given : ""));
   return report.clean() ? exit_ok : exit_found;
 }
 

@@ -46,8 +46,10 @@ constexpr std::string_view query_cancelled = "57014";
 // Some poolers take their leave with an ERROR; its class and the end of the line give them away.
 server_failure failure_of(const outcome& of, const pipeline::step& step) {
   auto said = read_failure(step.answer.get());
-  // If the caller names a prepared statement that is not there, that says nothing about the session.
-  if ((said.sqlstate == "26000" || said.sqlstate == "42P05") && names_prepared_statement(step.what))
+  // If the caller names a prepared statement that is not there, here or in a function, that says nothing
+  // about the session.
+  const bool of_the_caller = said.in_function || names_prepared_statement(step.what);
+  if ((said.sqlstate == "26000" || said.sqlstate == "42P05") && of_the_caller)
     said.code = errc::statement_failed;
   if (said.sqlstate.starts_with("08") && of.how != ending::complete) {
     said.session_ended = true;

@@ -105,6 +105,7 @@ server_failure read_failure(const PGresult* answer) {
   server_failure made;
   made.sqlstate = field(answer, PG_DIAG_SQLSTATE);
   made.text = trimmed(field(answer, PG_DIAG_MESSAGE_PRIMARY));
+  made.in_function = !field(answer, PG_DIAG_CONTEXT).empty();
   auto severity = field(answer, PG_DIAG_SEVERITY_NONLOCALIZED);
   if (severity.empty()) severity = field(answer, PG_DIAG_SEVERITY);  // a pooler's, which translates nothing
   made.session_ended = severity == "FATAL" || severity == "PANIC";

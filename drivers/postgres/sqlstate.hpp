@@ -17,6 +17,7 @@ struct server_failure {
   errc code = errc::statement_failed;
   std::string sqlstate;           // empty: libpq's own words, because the server said nothing
   std::string text;               // never the DETAIL, which quotes rows
+  bool in_function = false;       // raised by something that the statement called
   bool session_ended = false;     // FATAL or PANIC
   bool session_outdated = false;  // another session would fare better
 
