@@ -7,6 +7,7 @@
 #include "harness.hpp"
 #include "raw_consumer.hpp"
 #include "service.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "settle/broker.hpp"
 #include "settle/consume.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/failure.hpp"
 #include "settle/ids.hpp"
 #include "workload.hpp"
@@ -45,8 +45,10 @@ class memory_broker final : public settle::broker, public settle::publisher {
   void add(settle::message m, std::int64_t number) {
     const auto partition =
         static_cast<std::uint32_t>(number % partitions);  // 1,000 keys: always the same for a key
-    waiting_.at(partition).add(
-        {std::move(m), {partition, next_position_++}, {"orders/" + std::to_string(partition), 1}});
+    const auto position = next_position_++;
+    waiting_.at(partition).add({.content = std::move(m),
+                                .tag = {partition, 1, static_cast<std::uint64_t>(position)},
+                                .at = settle::log_position::of(position)});
   }
 
   std::int64_t size() const {
@@ -55,8 +57,10 @@ class memory_broker final : public settle::broker, public settle::publisher {
     return waiting;
   }
 
+  settle::broker_traits traits() const override { return {}; }
   settle::publisher& publishing() override { return *this; }
-  std::vector<settle::publish_result> publish(std::span<const settle::message> batch) override {
+  std::vector<settle::publish_result> publish(std::span<const settle::message> batch,
+                                              const settle::call_limits&) override {
     return std::vector<settle::publish_result>(batch.size());
   }
   std::unique_ptr<settle::subscription> subscribe(const settle::subscribe_options&) override {
@@ -94,8 +98,11 @@ class memory_broker final : public settle::broker, public settle::publisher {
    public:
     explicit member(memory_broker& home) : home_(home) {}
 
-    settle::fetched fetch(std::size_t messages_max) override {
+    settle::fetched fetch(std::size_t messages_max, const settle::call_limits&) override {
       settle::fetched out;
+      if (!std::exchange(assigned_, true))
+        for (std::uint32_t p = 0; p < partitions; ++p)
+          out.assigned.push_back({p, 1, "orders/" + std::to_string(p)});
       out.deliveries.reserve(messages_max);
       for (std::int64_t empty = 0; empty < partitions && out.deliveries.size() < messages_max;) {
         auto& list = home_.waiting_.at(home_.turn_++ % partitions);
@@ -106,23 +113,27 @@ class memory_broker final : public settle::broker, public settle::publisher {
       return out;
     }
     // As if all before it were done as well; nothing is ever delivered again.
-    void acknowledge(std::span<const settle::delivery_tag> done) override {
+    void acknowledge(std::span<const settle::delivery_tag> done, const settle::call_limits&) override {
       for (const auto& tag : done) {
         auto& highest = settled_.at(tag.partition);
-        highest = std::max(highest, tag.position);
+        highest = std::max(highest, static_cast<std::int64_t>(tag.number));
       }
     }
     std::vector<settle::settled_partition> settled() const override {
       std::vector<settle::settled_partition> all;
       for (std::uint32_t p = 0; p < partitions; ++p)
-        all.push_back({p, "orders/" + std::to_string(p), settled_.at(p)});
+        all.push_back(
+            {p, "orders/" + std::to_string(p),
+             settled_.at(p) < 0 ? settle::log_position() : settle::log_position::of(settled_.at(p))});
       return all;
     }
+    void doubt(std::uint32_t) override {}
     void leave() noexcept override {}
     settle::wakeup& arrivals() override { return arrivals_; }
 
    private:
     memory_broker& home_;
+    bool assigned_ = false;
     std::array<std::int64_t, partitions> settled_{-1, -1, -1, -1, -1, -1, -1, -1};
     never arrivals_;
   };

@@ -9,6 +9,7 @@
 
 #include "latencies.hpp"
 #include "raw_postgres.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
@@ -33,7 +34,8 @@ struct plan {
 // What arrives: the events of each key count from one, and carry when they were published.
 class arrivals final : public settle::publisher {
  public:
-  std::vector<settle::publish_result> publish(std::span<const settle::message> messages) override {
+  std::vector<settle::publish_result> publish(std::span<const settle::message> messages,
+                                              const settle::call_limits&) override {
     const auto now = bench::now_ns();
     const std::scoped_lock lock(mutex_);
     for (const auto& m : messages) take(m, now);

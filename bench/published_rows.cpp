@@ -2,6 +2,7 @@
 // destination confirms everything at once, so that only the outbox is measured.
 #include "harness.hpp"
 #include "service.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace {
 
@@ -9,7 +10,8 @@ constexpr double target = 0.8;
 
 class confirms_everything final : public settle::publisher {
  public:
-  std::vector<settle::publish_result> publish(std::span<const settle::message> batch) override {
+  std::vector<settle::publish_result> publish(std::span<const settle::message> batch,
+                                              const settle::call_limits&) override {
     return std::vector<settle::publish_result>(batch.size());
   }
 };

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "raw_sqlite.hpp"
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 #include "workload.hpp"
 
 namespace bench {

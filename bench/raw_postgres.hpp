@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace bench {
 
@@ -70,7 +70,8 @@ int run_on_postgres(int argc, char** argv,
 // Confirms everything at once, so that only the outbox is measured.
 class nowhere final : public settle::publisher {
  public:
-  std::vector<settle::publish_result> publish(std::span<const settle::message> messages) override {
+  std::vector<settle::publish_result> publish(std::span<const settle::message> messages,
+                                              const settle::call_limits&) override {
     taken += static_cast<std::int64_t>(messages.size());
     return std::vector<settle::publish_result>(messages.size());
   }

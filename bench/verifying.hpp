@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/verify.hpp"
 

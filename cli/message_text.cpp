@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/time_text.hpp"
 #include "cli/text.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/http.hpp"
 
 namespace settle::cli {

@@ -6,6 +6,7 @@
 #include "queries/broker.hpp"
 #include "queries/cli.hpp"
 #include "queries/outbox.hpp"
+#include "settle/driver/database.hpp"
 
 namespace settle::cli {
 namespace {
@@ -51,7 +52,7 @@ held_counts read_held(transaction& tx, std::int64_t upto) {
 
 // As the relay sees it: see errc::cluster_changed.
 bool is_another_cluster(transaction& tx) {
-  const auto here = tx.identity();
+  const auto here = identity_of(tx);
   const auto known = tx.execute(queries::cli::read_cluster);
   if (!here || known[0][0].is_null()) return false;
   return here->system_identifier != known[0][0].integer() || here->timeline != known[0][1].integer();

@@ -8,6 +8,7 @@
 
 #include "settle/adapter/boost_json.hpp"
 #include "settle/consume.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
@@ -84,12 +85,13 @@ class duplicating_publisher final : public settle::publisher {
  public:
   duplicating_publisher(settle::publisher& to, std::uint64_t seed) : to_(to), random_(seed) {}
 
-  std::vector<settle::publish_result> publish(std::span<const settle::message> batch) override {
-    auto results = to_.publish(batch);
+  std::vector<settle::publish_result> publish(std::span<const settle::message> batch,
+                                              const settle::call_limits& limits) override {
+    auto results = to_.publish(batch, limits);
     std::vector<settle::message> again;
     for (const auto& m : batch)
       if (random_.below(10) == 0) again.push_back(m);
-    if (!again.empty()) to_.publish(again);
+    if (!again.empty()) to_.publish(again, limits);
     return results;
   }
 

@@ -38,6 +38,7 @@ function target_of(text, path,   part, name, folder) {
     return part[2]
   }
   if (part[1] in driver) return "driver:" part[1]
+  if (part[2] == "shared.hpp") return "shared"  # what a capability offers the others
   if (name !~ /\//) return zone_of(path)  # a neighbour in the same folder
   return part[1]
 }
@@ -61,6 +62,7 @@ function may(from, to) {
   if (to == "base") return 1
   if (from == "sql" || from == "broker") return 0
   if (to == "sql" || to == "broker") return 1
+  if (to == "shared") return from !~ /^driver:/
   if (from == "compose") return to != "cli" && to != "daemon"
   return 0  # a capability and a driver know none of the others
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "settle/database.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/postgres.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/table_relay.hpp"

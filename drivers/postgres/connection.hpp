@@ -17,6 +17,7 @@
 #include "postgres/exchange.hpp"
 #include "postgres/session.hpp"
 #include "settle/database.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "settle/postgres.hpp"
 #include "sql/savepoints.hpp"

@@ -2,6 +2,7 @@
 
 #include "postgres/connection.hpp"
 #include "postgres/listen_watch.hpp"
+#include "settle/driver/database.hpp"
 
 namespace settle::inline v0::postgres {
 

@@ -8,6 +8,7 @@
 #include "postgres/hints.hpp"
 #include "postgres/member_session.hpp"
 #include "postgres/settings.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/postgres.hpp"
 #include "sql/pool.hpp"
 #include "sql/presence.hpp"

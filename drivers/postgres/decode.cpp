@@ -14,6 +14,7 @@
 
 #include "postgres/time_texts.hpp"
 #include "postgres/types.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 
 namespace settle::inline v0::postgres {

@@ -6,6 +6,7 @@
 #include "postgres/decode.hpp"
 #include "postgres/exchange.hpp"
 #include "postgres/sql_text.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "settle/postgres.hpp"
 

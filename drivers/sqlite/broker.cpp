@@ -97,7 +97,8 @@ std::optional<publish_result> embedded_broker::refusal(const message& m, blocked
   return std::nullopt;
 }
 
-std::vector<publish_result> embedded_broker::publish(std::span<const message> batch) {
+std::vector<publish_result> embedded_broker::publish(std::span<const message> batch,
+                                                     const call_limits& limits) {
   std::vector<publish_result> results(batch.size());
   std::vector<std::size_t> accepted;
   blocked_keys blocked;
@@ -108,6 +109,10 @@ std::vector<publish_result> embedded_broker::publish(std::span<const message> ba
       accepted.push_back(i);
   }
   if (accepted.empty()) return results;
+  if (limits.stop.stop_requested()) {
+    for (const auto i : accepted) results[i] = {publish_status::destination_failed, "stopped by the caller"};
+    return results;
+  }
   std::vector<message> copies;  // only if some are left out
   if (accepted.size() < batch.size())
     for (const auto i : accepted) copies.push_back(batch[i]);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/batcher.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/sqlite.hpp"
 #include "sqlite/room.hpp"
 
@@ -29,7 +30,9 @@ class embedded_broker final : public broker, public publisher {
 
   publisher& publishing() override { return *this; }
   std::unique_ptr<subscription> subscribe(const subscribe_options& options) override;
-  std::vector<publish_result> publish(std::span<const message> batch) override;
+  broker_traits traits() const override { return {}; }
+  // At most for busy_timeout, whatever the limits.
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits& limits) override;
 
   // In a write transaction. Topics are never removed, so what was found once stays true; but one made
   // here counts only if the transaction commits, hence no cache on this path.

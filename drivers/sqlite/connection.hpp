@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "settle/database.hpp"
+#include "settle/driver/database.hpp"
 #include "sql/savepoints.hpp"
 #include "sqlite/checkpointer.hpp"
 #include "sqlite/handle.hpp"

@@ -1,5 +1,6 @@
 #include "sqlite/database.hpp"
 
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "sqlite/wal_watch.hpp"
 

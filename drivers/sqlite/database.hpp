@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "settle/driver/database.hpp"
 #include "settle/sqlite.hpp"
 #include "sql/pool.hpp"
 #include "sql/presence.hpp"

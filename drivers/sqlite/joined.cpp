@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 #include "sqlite/statements.hpp"

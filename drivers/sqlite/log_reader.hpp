@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "settle/broker.hpp"
 #include "settle/database.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace settle::inline v0::sqlite {
 

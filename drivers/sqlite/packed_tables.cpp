@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/encoding.hpp"
 #include "base/packed.hpp"
 #include "sqlite/handle.hpp"
 
@@ -29,7 +30,7 @@ struct places_table {
   using reader = packed_places;
   static constexpr const char* name = "settle_places";
   static constexpr const char* declaration =
-      "create table x(log text, position integer, source text, lane integer, place text, packed hidden)";
+      "create table x(log text, position text, source text, lane integer, place text, packed hidden)";
   static constexpr int packed_column = 5;
 
   static void give(sqlite3_context* to, const reader& from, int column) {
@@ -37,7 +38,7 @@ struct places_table {
       case 0:
         return give_text(to, from.log());
       case 1:
-        return sqlite3_result_int64(to, from.position());
+        return give_text(to, to_hex(from.position()));
       case 2:
         return give_text(to, from.source());
       case 3:

@@ -29,12 +29,12 @@ TEST_F(packed_tables, keys_are_rows) {
 }
 
 TEST_F(packed_tables, places_are_rows) {
-  const std::vector<log_places> logs{{"orders/0", 12, {{"here", {{3, "a7"}, {200, "a9"}}}}}};
+  const std::vector<log_places> logs{{"orders/0", "\x12\x34", {{"here", {{3, "a7"}, {200, "a9"}}}}}};
   const auto rows =
       select("log, position, source, lane, place from settle_places($1)", blob{pack_places(logs)});
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[1][0].text(), "orders/0");
-  EXPECT_EQ(rows[1][1].integer(), 12);
+  EXPECT_EQ(rows[1][1].text(), "1234") << "its bytes, in digits";
   EXPECT_EQ(rows[1][2].text(), "here");
   EXPECT_EQ(rows[1][3].integer(), 200);
   EXPECT_EQ(rows[1][4].text(), "a9");

@@ -1,20 +1,19 @@
-// What Settle asks of a message broker: confirmed publishes, and deliveries that are acknowledged after
-// the work is done. The embedded broker, offset brokers (Kafka) and acknowledging brokers (RabbitMQ)
-// all fit; tests/conformance/broker_suite.hpp says when an implementation is done.
+// A message broker as users see it: something that relays publish to and consumers read from.
+//
+//   auto broker = settle::sqlite::open_broker("messages.db");
+//   settle::relay relay(*db, broker->publishing());
+//   settle::consumer warehouse(*db, *broker, {.name = "warehouse"});
+//
+// What a broker has to do is in settle/driver/broker.hpp, for those who write a driver.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "settle/environment.hpp"
 #include "settle/event.hpp"
-#include "settle/wakeup.hpp"
 
 #pragma GCC visibility push(default)
 namespace settle::inline v0 {
@@ -36,103 +35,21 @@ struct message {
   std::string payload;
 };
 
-// All attributes of a message in a fixed order, empty ones left out. Drivers map them to headers with the
-// prefix of their protocol. Every name is valid in CloudEvents, and none stands there twice: an extension
-// that is called like an attribute of the message itself gets "header" in front.
-std::vector<std::pair<std::string, std::string>> cloudevents_attributes(const message& of);
-
-enum class publish_status {
-  confirmed,           // the broker has it durably
-  destination_failed,  // nobody's fault but the destination's: try again later, charge no attempt
-  message_rejected,    // this message will never be accepted as it is
-};
-
-struct publish_result {
-  publish_status status = publish_status::confirmed;
-  std::string reason;  // why not, for people; empty if confirmed
-};
-
-class publisher {
- public:
-  virtual ~publisher() = default;
-
-  // One result per message, in order. Messages of one topic and key are stored in the order given, and once
-  // one of them is not confirmed, no later one of its topic and key is. After a failure the batch may be
-  // partly stored: whoever repeats it makes duplicates with the same id, which consumers skip. Thread-safe.
-  virtual std::vector<publish_result> publish(std::span<const message> batch) = 0;
-};
-
-// Names a delivery to its subscription. Opaque to everyone else.
-struct delivery_tag {
-  std::uint32_t partition = 0;
-  std::int64_t position = 0;
-  friend auto operator<=>(const delivery_tag&, const delivery_tag&) = default;
-};
-
-// Proof of who may process a partition. A consumer checks it inside the transaction of its effects,
-// so that an owner that was paused and replaced cannot write any more. `partition` is empty on
-// brokers that hand out single messages instead of partitions.
-struct partition_fence {
-  std::string partition;
-  std::int64_t epoch = 0;
-  friend bool operator==(const partition_fence&, const partition_fence&) = default;
-};
-
-struct delivery {
-  message content;
-  delivery_tag tag;
-  partition_fence fence;
-  std::optional<timestamp> stored_at = std::nullopt;  // by the broker's clock; none: it does not say
-};
-
-struct fetched {
-  std::vector<delivery> deliveries;
-  std::vector<std::uint32_t> revoked;  // partitions that are not ours any more: forget their deliveries
-};
-
-// How far a partition is done for good.
-struct settled_partition {
-  std::uint32_t partition = 0;  // as in delivery_tag
-  std::string log;              // its name: the same for every member, and after a restart
-  std::int64_t position = 0;    // nothing at or below it is delivered again
-};
-
-// One member of a consumer group. Used by one thread at a time.
-class subscription {
- public:
-  virtual ~subscription() = default;
-
-  // Up to `messages_max` further messages; never blocks. Each message is fetched once per owner; what
-  // was not acknowledged is delivered again to the next owner of its partition.
-  virtual fetched fetch(std::size_t messages_max) = 0;
-
-  // These are done and will not be needed again. Any order: an offset broker moves its position only
-  // over what is acknowledged without a gap. Call it after the effects are committed. Partitions that
-  // turn out to be lost are reported by the next fetch().
-  virtual void acknowledge(std::span<const delivery_tag> done) = 0;
-
-  // Of every partition held, how far its acknowledgements are durable. Deduplication records are kept
-  // until then.
-  virtual std::vector<settled_partition> settled() const = 0;
-
-  // Gives everything back at once, so that others need not wait for a lease to end.
-  virtual void leave() noexcept = 0;
-
-  virtual wakeup& arrivals() = 0;
-};
-
-struct subscribe_options {
-  std::string group;                // the consumer's name: each group gets every message once
-  std::vector<std::string> topics;  // what it listens to; at least one
-};
+class publisher;
+class subscription;
+struct subscribe_options;
+struct broker_traits;
 
 class broker {
  public:
   virtual ~broker() = default;
+
   virtual publisher& publishing() = 0;
   virtual std::unique_ptr<subscription> subscribe(const subscribe_options& options) = 0;
+  // Does not change while the broker lives.
+  virtual broker_traits traits() const = 0;
 };
 
-}  // namespace settle
+}  // namespace settle::inline v0
 
 #pragma GCC visibility pop

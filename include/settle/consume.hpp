@@ -110,6 +110,9 @@ struct consumer_options {
   // goes on (its role must be allowed to pg_terminate_backend the other, so let them be the same). On SQLite
   // the wait is the database's busy_timeout, and store_busy names the process.
   duration takeover_wait = std::chrono::seconds(10);
+  // How long a call to the broker may take. One that takes longer has failed, and is made again after a
+  // pause.
+  duration broker_timeout = std::chrono::seconds(30);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);
 };
@@ -246,20 +249,6 @@ class consumer final : public service {
   class [[gnu::visibility("hidden")]] engine;
   std::unique_ptr<engine> engine_;
 };
-
-// For those who decide about a dead letter.
-
-// A key of which messages wait behind one that was given up: see on_exhausted::block_key.
-struct blocked_key {
-  std::string_view consumer;
-  std::string_view topic;
-  std::string_view key;
-};
-// Before the letter's row is changed: no consumer works on the key until the transaction ends. Of several
-// keys in the order of their names.
-void lock_blocked_key(transaction& tx, const blocked_key& which);
-// After it: what waits is due now. Nothing, if the key does not wait for an operator.
-void release_blocked_key(transaction& tx, const blocked_key& which);
 
 }  // namespace settle
 

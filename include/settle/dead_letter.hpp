@@ -65,7 +65,7 @@ struct dead_letter {
   std::optional<timestamp> replayed_at = {};  // when that was last, or when it ran at last
   message what;                               // as it was delivered
   std::string log;                            // the partition it came from
-  std::int64_t position = 0;                  // and its place there
+  std::string position;                       // and its place there, as the broker's users know it
   std::optional<timestamp> discarded_at = {};
   std::string discard_reason = {};  // in the words of whoever discarded it
 };
@@ -155,32 +155,6 @@ struct discard_outcome {
 discard_outcome discard(database& db, const dead_letter_filter& which, std::string_view reason,
                         std::stop_token stop = {},
                         const std::function<void(const discard_outcome&)>& progress = {});
-
-// The parts that consumers are made of.
-
-// In the transaction that gives up: the row, and the event on "<topic>.dlq". The letter's id.
-std::int64_t write_dead_letter(transaction& tx, const dead_letter& of);
-// After the commit: the counter, and the log line, which whoever gives up many may leave out for some.
-void report_dead_letter(const environment& env, const dead_letter& of, bool with_line = true);
-
-// The consumer a message is addressed to; empty: to everybody, as usual.
-std::string_view replay_address(const message& m);
-
-// Whether this message is one that replay() has sent from this database: it names a letter that is here, for
-// the letter's own consumer, topic and message. Any other one only looks like it.
-bool is_replay(transaction& tx, const message& m);
-
-// In the transaction that runs it: the letter that this message replays, which counts as REPLAYED from now
-// on. Nothing: it is a copy of a replay that has already ended.
-std::optional<dead_letter> take_replay(transaction& tx, const message& m);
-
-// In a transaction before that one, if a process may have ended over it: the letter's history says that it
-// begins once more. Returns how many have ended over this replay by now, the one before the first note
-// included.
-std::int64_t note_replay_start(transaction& tx, const message& m);
-
-// In a transaction after that one was rolled back: the letter is NEW again, with one more attempt.
-void replay_failed(transaction& tx, const message& m, const failed_attempt& how);
 
 }  // namespace settle::inline v0
 

@@ -82,12 +82,6 @@ publish_once_result publish_once(transaction& tx, const T& what, const publish_o
 statement publish_statement(const event& what, const publish_options& options, event_id id,
                             timestamp created_at);
 
-// For Settle itself, which sends messages on (dead letters, replays): what was delivered is published from
-// here once more. It keeps its id, unless that is no UUID, and has exactly these extensions: names that
-// Settle reserves are allowed, and nothing is inherited from the transaction. Any size: it has been accepted
-// before.
-event_id republish(transaction& tx, const message& what);
-
 }  // namespace settle::inline v0
 
 #pragma GCC visibility pop

@@ -49,6 +49,8 @@ struct relay_options {
   duration outbox_keep = std::chrono::hours(12);
   // How long publish_once() remembers that an event was published.
   duration natural_key_keep = std::chrono::hours(24);
+  // How long the broker may take to confirm a batch. What it has not confirmed by then is sent again.
+  duration publish_timeout = std::chrono::seconds(30);
   // Longest pause between two attempts, of the broker or of one event. They grow as n² · 100 ms.
   duration retry_wait_max = std::chrono::seconds(30);
   // How often an event is offered to a broker that rejects it. Outages of the broker do not count.

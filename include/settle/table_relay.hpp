@@ -104,6 +104,8 @@ struct table_relay_options {
   // How often to look when the table has been quiet. Nobody tells us of commits to a foreign table, so while
   // rows come in the relay looks more often, at first after 5 ms.
   duration idle_poll = std::chrono::milliseconds(500);
+  // How long the broker may take to confirm a batch. What it has not confirmed by then is sent again.
+  duration publish_timeout = std::chrono::seconds(30);
   // Longest pause between two attempts, at a message or at a destination that is down.
   duration retry_wait_max = std::chrono::seconds(30);
 };

@@ -143,11 +143,29 @@ bool packed_keys::next() {
   return true;
 }
 
+namespace {
+
+// Nearly all positions are numbers. What is none comes as text behind a number that no position has.
+constexpr std::uint64_t no_number = 1ULL << 63U;
+
+void pack_position(std::string& to, std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (const char byte : bytes) number = number << 8U | static_cast<unsigned char>(byte);
+  if (bytes.size() == sizeof number && number < no_number) {
+    pack_number(to, number);
+  } else {
+    pack_number(to, no_number);
+    pack_text(to, bytes);
+  }
+}
+
+}  // namespace
+
 std::string pack_places(std::span<const log_places> logs) {
   std::string packed;
   for (const auto& log : logs) {
     pack_text(packed, log.log);
-    pack_number(packed, static_cast<std::uint64_t>(log.position));
+    pack_position(packed, log.position);
     pack_number(packed, log.sources.size());
     for (const auto& [source, highest] : log.sources) {
       pack_text(packed, source);
@@ -165,12 +183,23 @@ std::string pack_places(std::span<const log_places> logs) {
   return packed;
 }
 
+void packed_places::read_position() {
+  auto number = from_.number();
+  if (number == no_number) {
+    position_ = from_.text();
+    return;
+  }
+  for (std::size_t i = sizeof number; i-- > 0; number >>= 8U)
+    position_number_[i] = static_cast<char>(number & 0xffU);
+  position_ = {position_number_, sizeof number};
+}
+
 bool packed_places::next() {
   while (lanes_left_ == 0) {
     if (from_.is_broken() || (sources_left_ == 0 && from_.at_end())) return false;
     if (sources_left_ == 0) {
       log_ = from_.text();
-      position_ = static_cast<std::int64_t>(from_.number());
+      read_position();
       sources_left_ = from_.number();
     } else {
       --sources_left_;

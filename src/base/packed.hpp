@@ -69,7 +69,7 @@ struct log_places {
     std::vector<std::pair<int, std::string_view>> highest = {};  // by lane
   };
   std::string_view log;
-  std::int64_t position = 0;
+  std::string_view position;  // its bytes; empty: none
   std::vector<of_source> sources = {};
 };
 std::string pack_places(std::span<const log_places> logs);
@@ -80,16 +80,19 @@ class packed_places {
 
   bool next();  // one lane after the other; false: there are no more, or it is broken
   std::string_view log() const { return log_; }
-  std::int64_t position() const { return position_; }
+  std::string_view position() const { return position_; }  // its bytes
   std::string_view source() const { return source_; }
   int lane() const { return lane_; }
   const std::string& place() const { return place_; }
   bool is_broken() const { return from_.is_broken(); }
 
  private:
+  void read_position();
+
   unpacker from_;
   std::string_view log_, source_, shared_;
-  std::int64_t position_ = 0;
+  std::string_view position_;
+  char position_number_[8] = {};
   std::uint64_t sources_left_ = 0, lanes_left_ = 0;
   int lane_ = 0;
   std::string place_;

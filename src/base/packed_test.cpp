@@ -23,14 +23,14 @@ std::vector<std::string> there_and_back(const std::vector<std::string_view>& key
   return unpacked_keys(pack_keys(keys));
 }
 
-using place_row = std::tuple<std::string, std::int64_t, std::string, int, std::string>;
+using place_row = std::tuple<std::string, std::string, std::string, int, std::string>;
 
 std::vector<place_row> unpacked_places(std::string_view packed) {
   std::vector<place_row> all;
   packed_places from(packed);
   while (from.next())
-    all.emplace_back(std::string(from.log()), from.position(), std::string(from.source()), from.lane(),
-                     from.place());
+    all.emplace_back(std::string(from.log()), std::string(from.position()), std::string(from.source()),
+                     from.lane(), from.place());
   EXPECT_FALSE(from.is_broken());
   return all;
 }
@@ -82,20 +82,38 @@ TEST(packed, no_keys_are_no_keys) {
 }
 
 TEST(packed, places_come_back) {
+  const std::string number("\0\0\0\0\0\0\x12\x67", 8), highest("\x7f\xff\xff\xff\xff\xff\xff\xff"),
+      bytes("\x80 is no number ");
   const std::vector<log_places> logs{
-      {"orders/0", 4711, {{"here", {{0, "d3071"}, {255, "d3100"}, {17, "d3"}}}, {"there", {{3, ""}}}}},
-      {"", 0, {{"", {{128, "a3c120"}}}}},
-      {"without", 5, {}},
-      {"orders/1", std::numeric_limits<std::int64_t>::max(), {{"here", {{1, "b10"}}}}}};
-  EXPECT_EQ(
-      unpacked_places(pack_places(logs)),
-      (std::vector<place_row>{{"orders/0", 4711, "here", 0, "d3071"},
-                              {"orders/0", 4711, "here", 255, "d3100"},
-                              {"orders/0", 4711, "here", 17, "d3"},
-                              {"orders/0", 4711, "there", 3, ""},
-                              {"", 0, "", 128, "a3c120"},
-                              {"orders/1", std::numeric_limits<std::int64_t>::max(), "here", 1, "b10"}}));
+      {"orders/0", number, {{"here", {{0, "d3071"}, {255, "d3100"}, {17, "d3"}}}, {"there", {{3, ""}}}}},
+      {"", "", {{"", {{128, "a3c120"}}}}},
+      {"without", bytes, {}},
+      {"orders/1", highest, {{"here", {{1, "b10"}}}}},
+      {"orders/2", bytes, {{"here", {{2, "b11"}}}}}};
+  EXPECT_EQ(unpacked_places(pack_places(logs)),
+            (std::vector<place_row>{{"orders/0", number, "here", 0, "d3071"},
+                                    {"orders/0", number, "here", 255, "d3100"},
+                                    {"orders/0", number, "here", 17, "d3"},
+                                    {"orders/0", number, "there", 3, ""},
+                                    {"", "", "", 128, "a3c120"},
+                                    {"orders/1", highest, "here", 1, "b10"},
+                                    {"orders/2", bytes, "here", 2, "b11"}}));
   EXPECT_TRUE(unpacked_places("").empty());
+}
+
+// Positions were numbers once, and notes of then are in databases for weeks.
+TEST(packed, places_from_when_positions_were_numbers_come_back) {
+  std::string packed;
+  pack_text(packed, "orders/0");
+  pack_number(packed, 0x1267);
+  pack_number(packed, 1);
+  pack_text(packed, "here");
+  pack_text(packed, "");
+  pack_number(packed, 1);
+  packed += '\x03';
+  pack_text(packed, "a7");
+  EXPECT_EQ(unpacked_places(packed),
+            (std::vector<place_row>{{"orders/0", std::string("\0\0\0\0\0\0\x12\x67", 8), "here", 3, "a7"}}));
 }
 
 // Wherever it is cut, reading ends, and what is missing is noticed unless the cut is between two texts.
@@ -110,7 +128,7 @@ TEST(packed, what_is_cut_off_ends_in_good_order) {
     EXPECT_LT(read, keys.size());
     EXPECT_TRUE(from.is_broken() || read == 2) << length;
   }
-  const auto places = pack_places(std::vector<log_places>{{"log", 300, {{"source", {{1, "x"}, {2, "xy"}}}}}});
+  const auto places = pack_places(std::vector<log_places>{{"log", "p", {{"source", {{1, "x"}, {2, "xy"}}}}}});
   for (std::size_t length = 1; length < places.size(); ++length) {
     packed_places from(std::string_view(places).substr(0, length));
     while (from.next()) {

@@ -3,7 +3,7 @@
 
 #include "base/time_text.hpp"
 #include "broker/attribute_names.hpp"
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace settle::inline v0 {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace settle {
 namespace {

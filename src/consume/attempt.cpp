@@ -8,8 +8,10 @@
 #include "base/zoo.hpp"
 #include "consume/engine.hpp"
 #include "consume/handler_run.hpp"
+#include "dead_letter/shared.hpp"
 #include "queries/consume.hpp"
 #include "queries/sql.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/metrics.hpp"
 #include "sql/handler_scope.hpp"
 
@@ -44,8 +46,8 @@ constexpr int going_back_within = 4;  // times batch_time: others wait for the t
 
 // What stands in for the id of a message that has none, or none that can be stored: where it was delivered
 // from.
-std::string place_key(const delivery& of) {
-  return "no id: " + of.fence.partition + "/" + std::to_string(of.tag.position);
+std::string place_key(const delivery& of, std::string_view partition) {
+  return "no id: " + std::string(partition) + "/" + of.at.text();
 }
 
 // What the events of its handler inherit.
@@ -72,7 +74,7 @@ consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) con
   for (const auto* one : messages) {
     const auto& m = one->what();
     if (one->unfit || (own_id ? m.id : m.key).empty())
-      keys.all.push_back(keep(place_key(one->content)));
+      keys.all.push_back(keep(place_key(one->content, log_of(*one))));
     else
       keys.all.push_back(own_id ? std::string_view(m.id) : keep(m.key + "-" + m.type));
   }
@@ -100,7 +102,7 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
   if (zoo::has(zoo::bug::check_then_insert)) unseen = look_for_records(messages);
   const bool parked = messages[0]->parked.has_value();
   if (!parked) {
-    take_over(messages, cancel);
+    take_over(fences_.of(messages), cancel);
     note_suspect(*messages[0], cancel);
   }
   consume::handler_watch::attempt watched(watch_, cancel);
@@ -185,23 +187,23 @@ std::vector<bool> consumer::engine::look_for_records(batch messages) {
 
 // One that takes over from an owner that has not ended its work is careful with the first messages: one of
 // them may have killed it.
-void consumer::engine::take_over(batch messages, const std::stop_token& cancel) {
-  const auto be_careful = [&](const std::string& partition) {
+void consumer::engine::take_over(const consume::fence_keeper::partitions& held,
+                                 const std::stop_token& cancel) {
+  const auto be_careful = [&](std::uint32_t partition) {
     cautious_[partition] = options_.batch_max;
     env().log->write(log_level::warning, "cautious_mode",
                      {{"consumer", options_.name},
-                      {"partition", partition},
+                      {"partition", std::string(fences_.name_of(partition))},
                       {"messages", std::to_string(options_.batch_max)}});
   };
-  fences_.take_over(db_, consume::fence_keeper::of(messages), cancel, be_careful);
+  fences_.take_over(db_, held, cancel, be_careful);
 }
 
 // A replay is not parked: its letter remembers over how many processes it was begun that had taken over from
 // one that did not end its work. It runs alone, so it is not among others.
 void consumer::engine::note_suspect(work& one, const std::stop_token& cancel) {
-  const auto careful = cautious_.find(one.content.fence.partition);
-  if (careful == cautious_.end() || one.noted || one.charge || address_of(one.what()) != options_.name)
-    return;
+  const bool suspect = cautious_.contains(one.content.tag.partition) || one.content.redelivered;
+  if (!suspect || one.noted || one.charge || address_of(one.what()) != options_.name) return;
   auto tx = db_.begin(cancel);
   const auto begun = note_replay_start(tx, one.what());
   tx.commit("consumer.note_replay");
@@ -224,8 +226,9 @@ class consumer::engine::open_batch final : public consume::handler_host {
   open_batch(engine& home, owned_transaction& tx, batch messages, claimed_batch& of,
              consume::handler_watch::attempt& watched)
       : home_(home), tx_(tx), messages_(messages), of_(of), watched_(watched) {
-    tx_.end_part();  // the claims
-    marked_ = home_.mark_claims_ > 0 && messages.size() > 1 && !messages[0]->parked && tx_.mark_parts();
+    transaction_parts::end(tx_);  // the claims
+    marked_ =
+        home_.mark_claims_ > 0 && messages.size() > 1 && !messages[0]->parked && transaction_parts::mark(tx_);
     if (home_.mark_claims_ > 0) --home_.mark_claims_;
     enough_ = home_.env().now() + going_back_within * home_.options_.batch_time;
     begin();
@@ -260,7 +263,7 @@ class consumer::engine::open_batch final : public consume::handler_host {
     auto& one = *messages_[at];
     if (watched_.token().stop_requested() || how.why == failure_class::outage || one.parked) return false;
     if (home_.read_beside_) return false;
-    if (!zoo::has(zoo::bug::failed_part_kept) && !tx_.drop_part()) return false;
+    if (!zoo::has(zoo::bug::failed_part_kept) && !transaction_parts::drop(tx_)) return false;
     home_.failed_alone(one, how);
     return true;
   }
@@ -268,7 +271,7 @@ class consumer::engine::open_batch final : public consume::handler_host {
   // Not where handlers are slow, because others wait for the transaction.
   bool go_back() override {
     begin();
-    return marked_ && home_.env().now() <= enough_ && tx_.drop_parts();
+    return marked_ && home_.env().now() <= enough_ && transaction_parts::drop_all(tx_);
   }
 
   void note_handler_time() const {
@@ -330,7 +333,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
     if (!what.alone || db_.speaks() == dialect::sqlite) scope.emplace(db_, &read_beside_);
     with_fault_points(env(), "consumer.handler",
                       [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
-    tx.end_part();
+    transaction_parts::end(tx);
   } catch (const error& e) {
     failed = describe(e, m);
     stopped = is_stop(e, watched.token());
@@ -355,7 +358,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];
     const auto& m = one.what();
-    const auto& partition = one.content.fence.partition;
+    const auto log = log_of(one);
     switch (of.what[i]) {
       case verdict::run:
         if (one.parked) ran.push_back(&one);
@@ -364,10 +367,10 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
         write_charge(tx, one, of.keys.all[i]);
         break;
       case verdict::behind:
-        parking_.add(tx, {one, partition, of.keys.all[i]});
+        parking_.add(tx, {one, log, of.keys.all[i]});
         break;
       case verdict::cautious:
-        parking_.add(tx, {one, partition, of.keys.all[i], 0, 1});
+        parking_.add(tx, {one, log, of.keys.all[i], 0, 1});
         parking_.hold_key(tx, m, of.keys.all[i], env().now());
         expect_parked(env().now());
         break;
@@ -414,7 +417,7 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
       delays.add(now - *stored);
     const bool replay = !address_of(messages[i]->what()).empty();
     if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;
-    if (what == verdict::cautious) --cautious_[messages[i]->content.fence.partition];
+    if (what == verdict::cautious) less_cautious(messages[i]->content.tag.partition);
     if (what != verdict::run && what != verdict::ignore) report_skipped(messages[i]->what(), what);
     if (what != verdict::gone) done_.push_back(messages[i]);
   }
@@ -436,6 +439,12 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
   count("settle_consumer_replays_total", &consumer_counts::replays, counted[verdict::replay]);
   count("settle_consumer_others_replays_total", &consumer_counts::others_replays,
         counted[verdict::others_replay]);
+}
+
+// One of its messages was looked after.
+void consumer::engine::less_cautious(std::uint32_t partition) {
+  const auto careful = cautious_.find(partition);
+  if (careful != cautious_.end() && careful->second > 0) --careful->second;
 }
 
 void consumer::engine::report_skipped(const message& m, verdict why) {

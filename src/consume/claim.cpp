@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/zoo.hpp"
 #include "consume/engine.hpp"
+#include "dead_letter/shared.hpp"
 #include "queries/consume.hpp"
 
 namespace settle::inline v0 {
@@ -88,7 +89,7 @@ std::optional<consumer::engine::claimed_batch> consumer::engine::claim(transacti
   const std::span<const std::string_view> keys = made.keys.all;
   const auto groups = claim_groups_of(messages, keys);
   auto claims = claims_of(messages, keys, groups);
-  const auto held = consume::fence_keeper::of(messages);
+  const auto held = fences_.of(messages);
   const auto wanted_fences = fences_.row_of(held);
   const auto parked = parking_.first_look(messages);
   const parameters horizon_row{options_.name};
@@ -170,7 +171,7 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (of.what[i] != verdict::run) continue;
     const auto& one = messages[i]->content;
-    of.fresh.push_back({&one, of.keys.all[i], consume::place_of(one)});
+    of.fresh.push_back({&one, of.keys.all[i], consume::place_of(one, log_of(*messages[i]))});
     places.push_back(i);
   }
   if (places.empty()) return;

@@ -4,7 +4,9 @@
 #include "base/if_possible.hpp"
 #include "base/text.hpp"
 #include "consume/engine.hpp"
+#include "dead_letter/shared.hpp"
 #include "settle/consume.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
@@ -19,7 +21,8 @@ constexpr duration abandon_within = std::chrono::seconds(1);             // then
 void check_waits(const consumer_options& options) {
   if (options.retry_wait <= duration::zero() || options.retry_wait_max < options.retry_wait ||
       options.outage_wait <= duration::zero() || options.outage_wait_max < options.outage_wait ||
-      options.idle_poll <= duration::zero() || options.handler_timeout <= duration::zero())
+      options.idle_poll <= duration::zero() || options.handler_timeout <= duration::zero() ||
+      options.broker_timeout <= duration::zero())
     throw error(errc::invalid_argument,
                 "consumer_options: the waits must be positive, and each …_max the larger");
   if (options.retry_jitter < 0 || options.retry_jitter > 1)
@@ -62,7 +65,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       broker_(from),
       options_(options),
       fences_(options.name, options.takeover_wait),
-      retention_(options.name, options.dedup_keep, db),
+      retention_(options.name, std::max(options.dedup_keep, from.traits().redelivers_for), db),
       parking_(options.name, db.speaks()),
       outage_(options.outage_wait, options.outage_wait_max),
       watch_(options.handler_timeout, [this] { report_late(); }) {
@@ -79,7 +82,7 @@ void consumer::engine::subscribe() {
   const auto handled = handlers_.topics();
   if (handled.empty()) throw error(errc::invalid_argument, "consumer " + options_.name + " has no handlers");
   if (!options_.topics.empty()) check_declared(options_, handled);
-  subscription_ = broker_.subscribe({options_.name, handled});
+  subscription_ = broker_.subscribe({options_.name, handled, [this] { acknowledge(); }});
 }
 
 // Whoever calls it waits after an error, and tries again: that is the pause, and the probe.
@@ -121,9 +124,9 @@ void consumer::engine::report_late() const {
 // Parked messages and new ones take turns.
 bool consumer::engine::run_round(const std::stop_token& cancel) {
   subscribe();
-  fetch();
+  fetch(cancel);
   if (!outage_.may_try(env().now())) {
-    acknowledge();
+    acknowledge(cancel);
     return false;
   }
   // With nothing else at hand, one of the parked messages tells whether an outage is over.
@@ -131,7 +134,7 @@ bool consumer::engine::run_round(const std::stop_token& cancel) {
   if (run_arrived(cancel) || retried) return true;
   if (inbox_.size() == 0)
     cautious_.clear();  // what the last owner can have had in hand has arrived, and is done
-  acknowledge();
+  acknowledge(cancel);
   return sweep(cancel);
 }
 
@@ -151,6 +154,10 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   split_ = false;
   try {
     apply(messages, cancel);
+  } catch (const consume::partition_lost& e) {
+    take_done();
+    drop_partition(e);
+    return true;
   } catch (...) {
     take_done();  // what did commit stays done, whatever stopped the rest
     throw;
@@ -158,24 +165,43 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   take_done();
   run_announced(cancel);
   const bool many = unacknowledged_.size() >= acknowledge_after * options_.batch_max;
-  if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge();
+  if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge(cancel);
   return outage_.may_try(env().now());
 }
 
 // Several batches are read ahead: one look at each partition serves them all. During an outage something is
 // needed to try whether it is over, and not only what has failed for it: that may be alone with it.
-void consumer::engine::fetch() {
+void consumer::engine::fetch(const std::stop_token& cancel) {
   const auto room = options_.in_flight_max - std::min(inbox_.size(), options_.in_flight_max);
   const bool enough =
       outage_.lasts() ? inbox_.has_untried(env().now()) : inbox_.ready(env().now()) >= options_.batch_max;
   const auto wanted = enough ? 0 : std::min(room, read_ahead * options_.batch_max);
-  auto arrived = subscription_->fetch(wanted);
+  auto arrived = subscription_->fetch(wanted, {options_.broker_timeout, cancel});
   if (!arrived.revoked.empty()) {
     fences_.release(db_, arrived.revoked);
     held_elsewhere_.clear();
   }
   inbox_.revoke(arrived.revoked);
+  for (const auto which : arrived.revoked) cautious_.erase(which);
+  for (const auto& one : arrived.assigned) fences_.assign(one, env().ids->next().text());
+  const auto held = fences_.of(arrived.deliveries);
   inbox_.add(std::move(arrived.deliveries));
+  take_over(held, cancel);
+}
+
+// The broker is asked whose it is. If it is still ours, it comes again, with all that was not acknowledged.
+void consumer::engine::drop_partition(const consume::partition_lost& why) {
+  env().log->write(log_level::warning, "partition_has_another_owner",
+                   {{"consumer", options_.name}, {"partition", std::string(fences_.name_of(why.partition))}});
+  inbox_.revoke({{why.partition}});
+  fences_.forget(why.partition);
+  cautious_.erase(why.partition);
+  subscription_->doubt(why.partition);
+}
+
+// Where it was delivered from; empty, if the broker hands out single messages.
+std::string_view consumer::engine::log_of(const work& of) const {
+  return of.parked ? std::string_view(of.parked->log) : fences_.name_of(of.content.tag.partition);
 }
 
 void consumer::engine::take_done() {
@@ -187,10 +213,11 @@ void consumer::engine::take_done() {
 
 // Committed work is acknowledged when there is nothing else to do, and under load once for several
 // batches: until then a crash only means that it is delivered again and skipped.
-void consumer::engine::acknowledge() {
+void consumer::engine::acknowledge(const std::stop_token& cancel) {
   if (unacknowledged_.empty()) return;
   const auto tags = std::exchange(unacknowledged_, {});
-  with_fault_points(env(), "consumer.acknowledge", [&] { subscription_->acknowledge(tags); });
+  with_fault_points(env(), "consumer.acknowledge",
+                    [&] { subscription_->acknowledge(tags, {options_.broker_timeout, cancel}); });
 }
 
 // Old records go in transactions that commit anyway. A consumer without work makes one only if there is
@@ -254,7 +281,7 @@ void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
   will_not_run(announced_);
   announced_ = {};
   try {
-    if (fences_.empty() && unended_.empty()) return;
+    if (fences_.none_minted() && unended_.empty()) return;
     auto tx = db_.begin(cancel);  // not posted: a commit waits for its answer, whoever wants to be gone
     fences_.release_all(tx);
     if (!unended_.empty()) tx.execute(consume::parking::end_of(unended_));
@@ -265,7 +292,7 @@ void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
                        {{"consumer", options_.name}, {"error", e.what()}});
     });
   }
-  fences_.clear();
+  fences_.forget_epochs();
   unended_.clear();
   held_elsewhere_.clear();
 }

@@ -58,10 +58,11 @@ class consumer::engine {
   void report_late() const;
   void is_back();
   void subscribe();
-  void fetch();
+  void fetch(const std::stop_token& cancel);
+  void drop_partition(const consume::partition_lost& why);
   bool run_arrived(const std::stop_token& cancel);
   void take_done();
-  void acknowledge();
+  void acknowledge(const std::stop_token& cancel = {});
   bool sweep(const std::stop_token& cancel);
   void note_settled() noexcept;
   void end_work(const std::stop_token& cancel) noexcept;
@@ -121,7 +122,9 @@ class consumer::engine {
   std::optional<failure> find_unfit(batch messages);
   consume::inbox::predicate alone() const;
   std::vector<bool> look_for_records(batch messages);
-  void take_over(batch messages, const std::stop_token& cancel);
+  void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
+  std::string_view log_of(const work& of) const;
+  void less_cautious(std::uint32_t partition);
   void note_suspect(work& one, const std::stop_token& cancel);
   // A batch in its open transaction, and what is to be done with each of its messages.
   struct claimed_batch : consume::plan {
@@ -196,7 +199,7 @@ class consumer::engine {
   std::int64_t successes_ = 0;           // transactions with handlers that committed
   timestamp last_success_{};             // when the last of them did
   std::optional<timestamp> away_since_;  // the database or the broker, as the last rounds have found
-  std::map<std::string, std::size_t>
+  std::map<std::uint32_t, std::size_t>
       cautious_;  // partitions whose last owner died: messages to be careful with
   // Keys that another process has, by topic and key: since when, as far as this one knows.
   std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;

@@ -7,6 +7,7 @@
 #include "consume/charge.hpp"
 #include "consume/engine.hpp"
 #include "consume/splitter.hpp"
+#include "dead_letter/shared.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
@@ -170,8 +171,8 @@ dead_letter consumer::engine::letter_of(const work& of, dead_letter_reason why) 
   if (!made.history.empty()) made.error = made.history.back().error;
   made.blocks_key = options_.on_exhausted == on_exhausted::block_key && !of.what().key.empty();
   made.what = of.what();
-  made.log = of.parked ? of.parked->log : of.content.fence.partition;
-  made.position = of.content.tag.position;
+  made.log = log_of(of);
+  made.position = of.parked ? of.parked->position : of.content.at.text();
   return made;
 }
 
@@ -202,7 +203,7 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
     return;
   }
   const auto next = of.charge->at + jittered(of.judged->wait);
-  parking_.add(tx, {of, of.content.fence.partition, dedup, 1, 0, {*of.charge}});
+  parking_.add(tx, {of, log_of(of), dedup, 1, 0, {*of.charge}});
   parking_.hold_key(tx, m, dedup, next);
   expect_parked(next);
 }

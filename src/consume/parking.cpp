@@ -93,7 +93,7 @@ void parking::add(transaction& tx, const entry& what) const {
                  m.key,         single_of(m, what.dedup),
                  what.attempts, what.starts,
                  value(failed), to_json(what.history),
-                 what.log,      what.of.content.tag.position};
+                 what.log,      what.of.content.at.text()};
   append_message(row, m);
   tx.post(statement{queries::consume::park_message, std::move(row)});
 }
@@ -129,8 +129,8 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
                               rows[i][5].integer(),
                               failed_attempts_from_json(rows[i][6].text()),
                               rows[i][7].text(),
+                              rows[i][8].text(),
                               rows[i][9].is_null() ? std::nullopt : std::optional(rows[i][9].time())};
-    one.content.tag.position = rows[i][8].integer();
     auto topic = rows[i][1].text();
     auto key = rows[i][2].text();
     one.content.content = read_message(rows, i, 10);

@@ -1,4 +1,5 @@
 // Keys that wait for an operator.
+#include "consume/shared.hpp"
 #include "queries/consume.hpp"
 #include "settle/consume.hpp"
 

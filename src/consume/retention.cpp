@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/encoding.hpp"
 #include "base/json.hpp"
 #include "base/lanes.hpp"
 #include "base/packed.hpp"
@@ -60,10 +61,6 @@ class highest_places {
   std::array<std::int16_t, lane_count> found_at_;  // by lane; -1: nowhere
 };
 
-}  // namespace
-
-namespace {
-
 std::string to_json(std::span<const log_places> logs) {
   json_array all;
   for (const auto& of : logs) {
@@ -73,9 +70,15 @@ std::string to_json(std::span<const log_places> logs) {
       for (const auto& [lane, order] : highest) lanes.add_pair(lane, order);
       sources.add(json_array().add(source).add(lanes));
     }
-    all.add(json_array().add(of.log).add(of.position).add(sources));
+    all.add(json_array().add(of.log).add(to_hex(of.position)).add(sources));
   }
   return all.text();
+}
+
+// Positions that are not numbers sort as their digits do; those of one broker are all of a kind.
+std::string order_of(const log_position& at) {
+  const auto number = at.number();
+  return number ? sortable({*number}) : to_hex(at.bytes());
 }
 
 }  // namespace
@@ -87,13 +90,10 @@ value list_of_keys(std::span<const std::string_view> keys, dialect of) {
   return all.text();
 }
 
-place place_of(const delivery& of) {
+place place_of(const delivery& of, std::string_view partition) {
   const auto& m = of.content;
   auto order = order_of(m);
-  if (!order && of.tag.position < 0)
-    throw error(errc::invalid_argument, "the broker gives message " + m.id +
-                                            " a negative position: positions are 0 or more, and grow");
-  if (!order) return {of.fence.partition, 0, sortable({of.tag.position})};
+  if (!order) return {partition, 0, order_of(of.at)};
   // Two databases may publish under one source; their own ids tell them apart.
   const auto database = m.extensions.find("settledatabase");
   return {database == m.extensions.end() ? m.source : database->second, lane_of(m.key, m.id),
@@ -118,6 +118,7 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highe
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto log = log_of(*fresh[i].what);
     const auto& at = fresh[i].at;
+    if (at.order.empty()) continue;
     const auto known = highest.find({log, at.source});
     if (known == highest.end() || at.order > known->second) continue;  // as a rule
     const auto horizon = tx.execute(queries::consume::read_horizon, {consumer_, at.lane, log, at.source});
@@ -128,7 +129,7 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highe
 
 void retention::note(transaction& tx, std::span<const recorded> fresh, value keys) const {
   struct log_part {
-    std::int64_t position = 0;
+    log_position position = {};
     std::map<std::string_view, highest_places> by_source = {};
   };
   std::map<std::string_view, log_part> by_log;
@@ -142,12 +143,12 @@ void retention::note(transaction& tx, std::span<const recorded> fresh, value key
       places = &part->by_source[from.second];
       last = from;
     }
-    part->position = std::max(part->position, one.what->tag.position);
-    places->add(one.at.lane, one.at.order);
+    part->position = std::max(part->position, one.what->at);
+    if (!one.at.order.empty()) places->add(one.at.lane, one.at.order);
   }
   std::vector<log_places> logs;
   for (auto& [log, of] : by_log) {
-    auto& made = logs.emplace_back(log_places{log, of.position});
+    auto& made = logs.emplace_back(log_places{log, of.position.bytes()});
     for (auto& [source, highest] : of.by_source) made.sources.push_back({source, std::move(highest).take()});
   }
   auto packed = speaks_ == dialect::sqlite ? value(blob{pack_places(logs)}) : value(to_json(logs));
@@ -187,7 +188,7 @@ bool retention::has_old(transaction& tx) {
 
 void retention::note_settled(transaction& tx) const {
   std::vector<parameters> done;
-  for (const auto& in : settled_) done.push_back({consumer_, in.log, in.position});
+  for (const auto& in : settled_) done.push_back({consumer_, in.log, to_hex(in.through.bytes())});
   tx.execute_many(queries::consume::note_settled, done);
 }
 

@@ -1,6 +1,7 @@
 // How long a consumer remembers what it has applied, and what it does about copies that come even later.
 //
-// A record may go when it is old enough and the broker will not deliver its message again. Copies can still
+// A record may go when it is old enough and the broker will not deliver its message again: where the broker
+// has no positions, age alone decides, and includes the time for which it delivers again. Copies can still
 // come, from a relay that repeats or from an operator, and nobody could tell them from new messages. So the
 // transaction that removes records also moves the horizon: per source, lane and partition of the broker, the
 // highest place that was ever forgotten. First deliveries of a lane come in the order of their places; a
@@ -14,19 +15,19 @@
 #include <string_view>
 #include <vector>
 
-#include "settle/broker.hpp"
 #include "settle/database.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace settle::consume {
 
 // Where a message stands among the first deliveries of its source and lane. A message that no relay of ours
-// has numbered is known by its position in the broker's log.
+// has numbered is known by its position in the broker's log, `partition`.
 struct place {
   std::string_view source;
   int lane = 0;
-  std::string order;  // text that sorts as first deliveries come
+  std::string order;  // text that sorts as first deliveries come; empty: nobody knows
 };
-place place_of(const delivery& of);
+place place_of(const delivery& of, std::string_view partition);
 
 // Keys of records as one parameter, in the form that the statements of that database take.
 value list_of_keys(std::span<const std::string_view> keys, dialect of);

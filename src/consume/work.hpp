@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "settle/broker.hpp"
 #include "settle/dead_letter.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace settle::consume {
 
@@ -26,7 +26,8 @@ struct parked_place {
   std::int64_t attempts = 0;
   std::int64_t starts = 0;  // begun and not ended: so many processes have died over it
   std::vector<failed_attempt> history;
-  std::string log;
+  std::string log;       // the partition that it came from,
+  std::string position;  // and where it stood there, for people
   std::optional<timestamp> first_failed_at;
 };
 

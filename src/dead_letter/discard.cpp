@@ -3,7 +3,9 @@
 #include <tuple>
 
 #include "base/text.hpp"
+#include "consume/shared.hpp"
 #include "dead_letter/find.hpp"
+#include "dead_letter/shared.hpp"
 #include "queries/dead_letter.hpp"
 #include "settle/consume.hpp"
 #include "settle/dead_letter.hpp"

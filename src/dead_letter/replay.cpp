@@ -9,6 +9,8 @@
 #include "dead_letter/find.hpp"
 #include "dead_letter/rate_limiter.hpp"
 #include "dead_letter/row.hpp"
+#include "dead_letter/shared.hpp"
+#include "outbox/shared.hpp"
 #include "queries/dead_letter.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"

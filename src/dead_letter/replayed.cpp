@@ -5,6 +5,7 @@
 #include "base/failed_attempts.hpp"
 #include "base/text.hpp"
 #include "dead_letter/row.hpp"
+#include "dead_letter/shared.hpp"
 #include "queries/dead_letter.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/ids.hpp"

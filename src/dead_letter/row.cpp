@@ -40,7 +40,7 @@ dead_letter read_letter(result& rows, std::size_t row) {
   of.what.topic = cells[12].text();
   of.what.key = cells[13].text();
   of.log = cells[14].text();
-  of.position = cells[15].integer();
+  of.position = cells[15].text();
   if (!cells[discard_columns].is_null()) of.discarded_at = cells[discard_columns].time();
   if (!cells[discard_columns + 1].is_null()) of.discard_reason = cells[discard_columns + 1].text();
   return of;

@@ -2,6 +2,8 @@
 #include "base/text.hpp"
 #include "base/time_text.hpp"
 #include "dead_letter/row.hpp"
+#include "dead_letter/shared.hpp"
+#include "outbox/shared.hpp"
 #include "queries/dead_letter.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
@@ -25,7 +27,7 @@ message announcement_of(const dead_letter& of) {
   add("settledlqtopic", of.what.topic);
   if (of.log.empty()) return m;  // brokers that hand out single messages
   add("settledlqpartition", of.log);
-  add("settledlqoffset", std::to_string(of.position));
+  if (!of.position.empty()) add("settledlqoffset", of.position);
   return m;
 }
 

@@ -4,13 +4,14 @@
 #include "doctor/checks.hpp"
 #include "doctor/words.hpp"
 #include "queries/doctor.hpp"
+#include "settle/driver/database.hpp"
 
 namespace settle::doctor {
 namespace {
 
 void find_other_cluster(transaction& tx, const limits&, findings& into) {
   const auto row = tx.execute(queries::doctor::outbox_cluster);
-  const auto server = tx.identity();
+  const auto server = identity_of(tx);
   if (!server || row[0][0].is_null()) {
     into.push_back(
         {.level = severity::warning,

@@ -5,6 +5,7 @@
 
 #include "doctor/checks.hpp"
 #include "queries/doctor.hpp"
+#include "settle/driver/database.hpp"
 
 namespace settle::doctor {
 namespace {
@@ -106,7 +107,7 @@ void find_scoped_settings(transaction& tx, const limits&, findings& into) {
 }
 
 void find_standby(transaction& tx, const limits&, findings& into) {
-  const auto server = tx.identity();
+  const auto server = identity_of(tx);
   if (!server || !server->in_recovery) return;
   into.push_back({.level = severity::problem,
                   .code = "standby",

@@ -21,8 +21,8 @@
 #include "outbox/cursor.hpp"
 #include "outbox/row_headers.hpp"
 #include "outbox/window.hpp"
-#include "settle/broker.hpp"
 #include "settle/database.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/relay.hpp"
 #include "sql/ownership.hpp"
 

@@ -7,6 +7,7 @@
 #include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/natural_key.hpp"
+#include "outbox/shared.hpp"
 #include "queries/outbox.hpp"
 #include "settle/broker.hpp"
 #include "settle/error.hpp"

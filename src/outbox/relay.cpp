@@ -147,7 +147,7 @@ bool relay::engine::relay_held(const std::stop_token& cancel) {
   auto found = held_.release(settled, cancel);
   if (found.rows.empty()) return false;
   headers_.finish(found.messages, found.changed);
-  const auto results = publish(found.messages);
+  const auto results = publish(found.messages, cancel);
   const auto fates = outbox::fates_of(found.messages, results);
   pause_if_failed(fates, results);
   const auto confirmed = held_.conclude(found, fates, results, cancel);
@@ -169,7 +169,7 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
   std::vector<publish_result> results;  // by row
   std::vector<outbox::fate> fates;
   try {
-    fates = publish_window(found, results);
+    fates = publish_window(found, results, cancel);
   } catch (...) {  // nobody knows what was stored
     for (auto& [share, upto] : maybe_sent_)
       if ((group.mask >> share & 1) != 0) upto = std::max(upto, found.end);
@@ -200,16 +200,20 @@ void relay::engine::relay_window(const share_group& group, const std::stop_token
   if (unnoted_.due) note_progress(cancel);
 }
 
-std::vector<publish_result> relay::engine::publish(std::vector<message>& messages) {
+std::vector<publish_result> relay::engine::publish(std::vector<message>& messages,
+                                                   const std::stop_token& cancel) {
   name_source(messages);
-  auto results = with_fault_points(env(), "relay.publish", [&] { return destination_.publish(messages); });
+  auto results = with_fault_points(env(), "relay.publish", [&] {
+    return destination_.publish(messages, {options_.publish_timeout, cancel});
+  });
   outbox::check_answers(messages.size(), results.size());
   return results;
 }
 
 // Sends what may go now. As a rule that is all of it.
 std::vector<outbox::fate> relay::engine::publish_window(outbox::window& found,
-                                                        std::vector<publish_result>& results) {
+                                                        std::vector<publish_result>& results,
+                                                        const std::stop_token& cancel) {
   using outbox::fate;
   const auto now = env().now();
   std::vector<fate> fates(found.rows.size(), fate::confirmed);
@@ -223,7 +227,7 @@ std::vector<outbox::fate> relay::engine::publish_window(outbox::window& found,
   }
   const bool all = std::ranges::all_of(fates, [](fate one) { return one == fate::confirmed; });
   if (all) {
-    results = publish(found.messages);
+    results = publish(found.messages, cancel);
     return outbox::fates_of(found.messages, results);
   }
   std::vector<message> now_to_send;
@@ -235,7 +239,7 @@ std::vector<outbox::fate> relay::engine::publish_window(outbox::window& found,
     }
   results.resize(fates.size());
   if (rows.empty()) return fates;
-  auto sent = publish(now_to_send);
+  auto sent = publish(now_to_send, cancel);
   const auto sent_fates = outbox::fates_of(now_to_send, sent);
   for (std::size_t n = 0; n < rows.size(); ++n) {
     fates[rows[n]] = sent_fates[n];

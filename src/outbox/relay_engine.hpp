@@ -33,8 +33,9 @@ class relay::engine {
   void refresh_if_due(const std::stop_token& cancel);
   bool relay_held(const std::stop_token& cancel);
   void relay_window(const outbox::share_group& group, const std::stop_token& cancel);
-  std::vector<publish_result> publish(std::vector<message>& messages);
-  std::vector<outbox::fate> publish_window(outbox::window& found, std::vector<publish_result>& results);
+  std::vector<publish_result> publish(std::vector<message>& messages, const std::stop_token& cancel);
+  std::vector<outbox::fate> publish_window(outbox::window& found, std::vector<publish_result>& results,
+                                           const std::stop_token& cancel);
   struct sent_window {
     const outbox::share_group& group;
     const outbox::window& found;

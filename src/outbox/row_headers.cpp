@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "base/zoo.hpp"
 #include "broker/attribute_names.hpp"
+#include "dead_letter/shared.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"

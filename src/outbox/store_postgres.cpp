@@ -10,6 +10,7 @@
 #include "outbox/page_reader.hpp"
 #include "outbox/store.hpp"
 #include "queries/outbox.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 
 namespace settle::outbox {
@@ -31,14 +32,14 @@ class server_store final : public store {
   cursor take_tick(const std::stop_token& cancel) override {
     while (true) {
       auto tx = db_.begin(cancel);
-      cluster_ = tx.identity();
+      cluster_ = identity_of(tx);
       const auto ticked = tick_of(tx.commit_with(tick_statement(), "relay.tick"));
       if (!ticked.was_late) return ticked.at;  // else the other one's may not show what we came for
     }
   }
 
   cursor write_tick(transaction& tx) override {
-    cluster_ = tx.identity();
+    cluster_ = identity_of(tx);
     return tick_of(tx.execute(tick_statement())).at;
   }
 
@@ -182,7 +183,7 @@ class server_store final : public store {
     const auto upto = window_of_next(group.from);
     const auto rows_max = rows_per_read_.load();
     auto tx = db_.read();
-    if (tx.identity() != terms.cluster)
+    if (identity_of(tx) != terms.cluster)
       throw error(errc::store_unavailable,
                   db_.name() + " has led to another server, or to a standby, since the last tick");
     tx.post(queries::outbox::plan_for_reading);

@@ -27,6 +27,7 @@
 #include "outbox/table_relay_engine.hpp"
 #include "outbox/window.hpp"
 #include "queries/outbox.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 
@@ -221,8 +222,9 @@ void table_relay::engine::send(const std::stop_token& cancel) {
   const auto batch = std::exchange(next_, {});
   std::vector<publish_result> results;
   if (!batch.messages.empty())
-    results =
-        with_fault_points(env(), "table_relay.publish", [&] { return destination_.publish(batch.messages); });
+    results = with_fault_points(env(), "table_relay.publish", [&] {
+      return destination_.publish(batch.messages, {options_.publish_timeout, cancel});
+    });
   outbox::check_answers(batch.messages.size(), results.size());
   done_ = outbox::judge_rows(batch, results);
   charge();

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "settle/broker.hpp"
 #include "settle/database.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/table_relay.hpp"
 
 namespace settle::outbox {

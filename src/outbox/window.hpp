@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "outbox/cursor.hpp"
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/environment.hpp"
 
 namespace settle::outbox {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "sql/handler_scope.hpp"
 
@@ -185,18 +186,33 @@ void transaction::post(const query& text, std::initializer_list<value> values) {
 
 void transaction::wake_on_commit() { use().wake_on_commit(); }
 
-void transaction::end_part() {
-  require(connection_).end_part();
-  used_ = false;
+transaction::transaction(transaction&&) noexcept = default;
+transaction::~transaction() = default;
+
+void transaction_parts::end(transaction& of) {
+  require(of.connection_).end_part();
+  of.used_ = false;
 }
 
-bool transaction::drop_part() noexcept {
-  if (used_ && !(connection_ && connection_->drop_part())) return false;
-  used_ = false;
+bool transaction_parts::drop(transaction& of) noexcept {
+  if (of.used_ && !(of.connection_ && of.connection_->drop_part())) return false;
+  of.used_ = false;
   return true;
 }
 
-std::optional<cluster_identity> transaction::identity() const { return require(connection_).identity(); }
+bool transaction_parts::mark(transaction& of) { return require(of.connection_).mark_parts(); }
+
+bool transaction_parts::drop_all(transaction& of) noexcept {
+  if (!of.connection_ || !of.connection_->drop_parts()) return false;
+  of.used_ = false;
+  return true;
+}
+
+std::optional<cluster_identity> identity_of(const transaction& tx) {
+  return require(tx.connection_).identity();
+}
+
+owned_transaction::owned_transaction(owned_transaction&&) noexcept = default;
 
 owned_transaction::owned_transaction(std::unique_ptr<connection> on, database& home, const environment& env)
     : transaction(std::move(on), env), home_(&home) {}
@@ -247,14 +263,6 @@ void owned_transaction::rollback() noexcept {
 }
 
 void owned_transaction::execute_script(std::string_view sql) { require(connection_).execute_script(sql); }
-
-bool owned_transaction::mark_parts() { return require(connection_).mark_parts(); }
-
-bool owned_transaction::drop_parts() noexcept {
-  if (!connection_ || !connection_->drop_parts()) return false;
-  used_ = false;
-  return true;
-}
 
 database::database(const environment& env) : env_(env) {}
 database::~database() = default;

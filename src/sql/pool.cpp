@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 
 namespace settle::sql {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "settle/database.hpp"
+#include "settle/driver/database.hpp"
 
 namespace settle::sql {
 

@@ -6,6 +6,7 @@
 #include <latch>
 #include <thread>
 
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "support/expect_error.hpp"
 

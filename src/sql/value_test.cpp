@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "settle/database.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "support/expect_error.hpp"
 

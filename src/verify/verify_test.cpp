@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
-#include "settle/broker.hpp"
+#include "dead_letter/shared.hpp"
+#include "outbox/shared.hpp"
 #include "settle/dead_letter.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
@@ -19,7 +21,7 @@ namespace {
 // Says yes and keeps nothing.
 class lying_publisher final : public publisher {
  public:
-  std::vector<publish_result> publish(std::span<const message> batch) override {
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
     return std::vector<publish_result>(batch.size());
   }
 };

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace settle::test {
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 
 namespace settle::test {
@@ -368,7 +369,7 @@ TEST_P(sql_conformance, an_ended_transaction_takes_no_posted_statement) {
 TEST_P(sql_conformance, what_a_failed_caller_has_asked_for_is_taken_back_only_if_it_was_not_sent) {
   auto db = open_with_notes();
   auto tx = db->begin();
-  EXPECT_TRUE(tx.drop_part()) << "nothing";
+  EXPECT_TRUE(transaction_parts::drop(tx)) << "nothing";
   const parameters row{1, "note"};
   const repeated once{insert_or_skip_note, {&row, 1}};
   const std::function<void()> sent[] = {
@@ -381,10 +382,10 @@ TEST_P(sql_conformance, what_a_failed_caller_has_asked_for_is_taken_back_only_if
   };
   for (const auto& use : sent) {
     use();
-    EXPECT_FALSE(tx.drop_part()) << &use - sent;
+    EXPECT_FALSE(transaction_parts::drop(tx)) << &use - sent;
     if (&use == &std::end(sent)[-1]) break;  // some databases take nothing more after that
-    tx.end_part();
-    EXPECT_TRUE(tx.drop_part()) << &use - sent;
+    transaction_parts::end(tx);
+    EXPECT_TRUE(transaction_parts::drop(tx)) << &use - sent;
   }
 }
 
@@ -393,15 +394,15 @@ TEST_P(sql_conformance, a_failed_caller_takes_nothing_of_others_back) {
   auto db = open_with_notes();
   auto tx = db->begin();
   tx.post(insert_note, {1, "of one"});
-  tx.end_part();
+  transaction_parts::end(tx);
   tx.post(insert_note, {2, "of another"});
   tx.wake_on_commit();
-  const bool taken_back = tx.drop_part();
+  const bool taken_back = transaction_parts::drop(tx);
   EXPECT_EQ(taken_back, db->speaks() == dialect::postgres) << "where statements are sent together";
-  tx.end_part();
+  transaction_parts::end(tx);
   tx.post(insert_note, {3, "of a third"});
-  tx.end_part();
-  EXPECT_TRUE(tx.drop_part()) << "of a fourth, who has asked for nothing";
+  transaction_parts::end(tx);
+  EXPECT_TRUE(transaction_parts::drop(tx)) << "of a fourth, who has asked for nothing";
   tx.commit();
   EXPECT_EQ(count_notes(*db), taken_back ? 2 : 3);
   EXPECT_EQ(db->read().execute("select count(*) from notes where id = 2")[0][0].integer(),
@@ -412,26 +413,26 @@ TEST_P(sql_conformance, a_failed_caller_takes_nothing_of_others_back) {
 TEST_P(sql_conformance, parts_after_a_mark_are_taken_back_together_where_that_is_cheap) {
   auto db = open_with_notes();
   auto tx = db->begin();
-  EXPECT_FALSE(tx.drop_parts()) << "there is no mark";
+  EXPECT_FALSE(transaction_parts::drop_all(tx)) << "there is no mark";
   tx.execute(insert_note, {1, "before"});
-  tx.end_part();
-  const bool marked = tx.mark_parts();
+  transaction_parts::end(tx);
+  const bool marked = transaction_parts::mark(tx);
   EXPECT_EQ(marked, db->speaks() == dialect::sqlite);
   if (!marked) return;
   tx.execute(insert_note, {2, "of one"});
-  tx.end_part();
+  transaction_parts::end(tx);
   for (const auto* reach : {"savepoint settle_parts", "rollback to SETTLE_PARTS", "release \"settle_parts\""})
     EXPECT_EQ(code_of([&] { tx.execute(reach); }), errc::transaction_control) << reach;
   tx.execute("savepoint own");
   tx.execute(insert_note, {3, "of another"});
-  EXPECT_TRUE(tx.drop_parts());
+  EXPECT_TRUE(transaction_parts::drop_all(tx));
   EXPECT_EQ(code_of([&] { tx.execute("rollback to own"); }), errc::transaction_control);
   tx.execute(insert_note, {4, "of a third"});
-  tx.end_part();
-  EXPECT_TRUE(tx.mark_parts());
+  transaction_parts::end(tx);
+  EXPECT_TRUE(transaction_parts::mark(tx));
   tx.execute(insert_note, {5, "after the second mark"});
-  EXPECT_TRUE(tx.drop_parts());
-  EXPECT_TRUE(tx.drop_parts()) << "it stays";
+  EXPECT_TRUE(transaction_parts::drop_all(tx));
+  EXPECT_TRUE(transaction_parts::drop_all(tx)) << "it stays";
   tx.commit();
   const auto left = db->read().execute("select id from notes order by id");
   ASSERT_EQ(left.size(), 2u);
@@ -445,10 +446,10 @@ TEST_P(sql_conformance, a_lost_transaction_takes_no_parts_back) {
   if (db->speaks() != dialect::sqlite) return;
   auto tx = db->begin();
   tx.execute(insert_note, {1, "note"});
-  EXPECT_TRUE(tx.mark_parts());
+  EXPECT_TRUE(transaction_parts::mark(tx));
   EXPECT_THROW(tx.execute("insert or rollback into notes (id, note) values (1, 'the same')"), error);
-  EXPECT_FALSE(tx.drop_parts());
-  EXPECT_EQ(code_of([&] { tx.mark_parts(); }), errc::transaction_lost);
+  EXPECT_FALSE(transaction_parts::drop_all(tx));
+  EXPECT_EQ(code_of([&] { transaction_parts::mark(tx); }), errc::transaction_lost);
   EXPECT_EQ(code_of([&] { tx.commit(); }), errc::transaction_lost);
 }
 

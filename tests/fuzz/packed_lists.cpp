@@ -44,7 +44,7 @@ void check_keys(std::string_view packed) {
 
 struct read_place {
   std::string log;
-  std::int64_t position = 0;
+  std::string position;
   std::string source;
   int lane = 0;
   std::string place;
@@ -54,8 +54,8 @@ struct read_place {
 bool read_places(std::string_view packed, std::vector<read_place>& into) {
   packed_places from(packed);
   while (from.next()) {
-    into.push_back(
-        {std::string(from.log()), from.position(), std::string(from.source()), from.lane(), from.place()});
+    into.push_back({std::string(from.log()), std::string(from.position()), std::string(from.source()),
+                    from.lane(), from.place()});
     require(into.size() <= packed.size());
   }
   return !from.is_broken();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
 #include "support/order_world.hpp"

@@ -1,6 +1,7 @@
 // Groups of the embedded broker that nobody reads for: what they may stop, and how an operator lets them go.
 #include <gtest/gtest.h>
 
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
@@ -177,8 +178,8 @@ TEST_F(broker_groups, with_a_live_member_are_neither_removed_nor_reset) {
       << "there is none";
 }
 
-// The consumer's database remembers the highest epoch of each partition.
-TEST_F(broker_groups, that_come_back_after_they_were_removed_have_later_epochs_and_keep_their_messages) {
+// What it fetched before means nothing any more.
+TEST_F(broker_groups, that_come_back_after_they_were_removed_have_new_sessions_and_keep_their_messages) {
   send("orders");
   auto sleeper = home->subscribe({.group = "warehouse", .topics = {"orders"}});
   const auto first = sleeper->fetch(10).deliveries.at(0);
@@ -191,7 +192,7 @@ TEST_F(broker_groups, that_come_back_after_they_were_removed_have_later_epochs_a
   auto all = again.deliveries;
   for (int i = 0; i < 3 && all.empty(); ++i) all = sleeper->fetch(10).deliveries;
   ASSERT_EQ(all.size(), 1u) << "as a new group it begins with the oldest";
-  EXPECT_GT(all[0].fence.epoch, first.fence.epoch);
+  EXPECT_GT(all[0].tag.session, first.tag.session);
 }
 
 TEST_F(broker_groups, are_set_to_the_start_the_end_or_a_time) {

@@ -35,21 +35,19 @@ struct careful_owner : test::failing_consumer {
     return sqlite::open(dir.file("service.db"), {.env = env});
   }
 
-  // Takes the partitions over under this epoch, again and again until it is done, and says which of them were
+  // Takes the partitions over as a new owner, again and again until it is done, and says which of them were
   // left open.
-  names take_over(database& on, const names& partitions, std::int64_t epoch) {
-    std::vector<consume::work> deliveries(partitions.size());
-    std::vector<consume::work*> batch;
-    for (std::size_t i = 0; i < partitions.size(); ++i) {
-      deliveries[i].content.tag.partition = static_cast<std::uint32_t>(i);
-      deliveries[i].content.fence = {partitions[i], epoch};
-      batch.push_back(&deliveries[i]);
-    }
+  names take_over(database& on, const names& partitions) {
     consume::fence_keeper keeper("tester", 1s);
+    std::vector<delivery> batch(partitions.size());
+    for (std::uint32_t i = 0; i < partitions.size(); ++i) {
+      batch[i].tag.partition = i;
+      keeper.assign({i, 1, partitions[i]}, "owner " + std::to_string(++owners));
+    }
     names left_open;
     for (int tries = 0; tries < 3; ++tries) try {
-        keeper.take_over(on, consume::fence_keeper::of(batch), {},
-                         [&](const std::string& partition) { left_open.push_back(partition); });
+        keeper.take_over(on, keeper.of(std::span<const delivery>(batch)), {},
+                         [&](std::uint32_t partition) { left_open.push_back(partitions[partition]); });
         break;
       } catch (const error& e) {
         EXPECT_TRUE(e.outcome_unknown()) << e.what();
@@ -59,30 +57,31 @@ struct careful_owner : test::failing_consumer {
   }
 
   int failed = 0;
+  int owners = 0;
 };
 
 // Proves C9
 TEST_P(careful_owner, stays_careful_if_the_answer_to_its_take_over_is_lost) {
-  take_over(*db, {"things/0"}, 1);  // and dies
+  take_over(*db, {"things/0"});  // and dies
   one_failure lost("consumer.take_over.after", 1);
-  EXPECT_EQ(take_over(*open_with(lost), {"things/0"}, 2), names{"things/0"});
+  EXPECT_EQ(take_over(*open_with(lost), {"things/0"}), names{"things/0"});
   EXPECT_EQ(failed, 1);
 }
 
 // Proves C9
 TEST_P(careful_owner, stays_careful_with_one_partition_if_the_next_cannot_be_had_at_once) {
-  take_over(*db, {"things/0", "things/1"}, 1);
+  take_over(*db, {"things/0", "things/1"});
   one_failure away("consumer.take_over.before", 2);
-  EXPECT_EQ(take_over(*open_with(away), {"things/0", "things/1"}, 2), (names{"things/0", "things/1"}));
+  EXPECT_EQ(take_over(*open_with(away), {"things/0", "things/1"}), (names{"things/0", "things/1"}));
   EXPECT_EQ(failed, 1);
 }
 
 // Proves C9
 TEST_P(careful_owner, who_comes_after_one_that_was_careful_and_left_in_order_need_not_be) {
-  take_over(*db, {"things/0"}, 1);
-  for (const std::int64_t epoch : {2, 3}) {
-    broker.fence = {"things/0", epoch};
-    deliver(std::to_string(epoch), "a");
+  take_over(*db, {"things/0"});
+  broker.partition = "things/0";
+  for (const auto* id : {"2", "3"}) {
+    deliver(id, "a");
     auto owner = make_consumer();
     drain_for(*owner, 1s);
     owner->leave();

@@ -1,4 +1,5 @@
 // settle group as an operator meets it.
+#include "settle/driver/broker.hpp"
 #include "settle/sqlite.hpp"
 #include "support/cli_program.hpp"
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "settle/claims.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"

@@ -13,6 +13,7 @@
 
 #include "daemon/metric_table.hpp"
 #include "daemon/metrics_text.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/publish.hpp"
 #include "settle/sqlite.hpp"
 #include "support/child_process.hpp"

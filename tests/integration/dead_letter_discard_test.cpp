@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dead_letter/shared.hpp"
 #include "support/expect_error.hpp"
 #include "support/failing_consumer.hpp"
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "dead_letter/shared.hpp"
 #include "queries/dead_letter.hpp"
 #include "support/dead_letter_world.hpp"
 #include "support/expect_error.hpp"

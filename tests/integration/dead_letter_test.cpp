@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/time_text.hpp"
+#include "dead_letter/shared.hpp"
+#include "settle/driver/broker.hpp"
 #include "support/dead_letter_world.hpp"
 
 namespace settle {
@@ -55,7 +57,7 @@ TEST_P(dead_letter_rows, keep_everything_that_is_known) {
   EXPECT_EQ(read.replays, 0);
   EXPECT_EQ(read.replayed_at, std::nullopt);
   EXPECT_EQ(read.log, "orders/3");
-  EXPECT_EQ(read.position, 41);
+  EXPECT_EQ(read.position, "41");
   EXPECT_EQ(read.what.id, written.what.id);
   EXPECT_EQ(read.what.source, "settle:orders");
   EXPECT_EQ(read.what.type, "order.placed");

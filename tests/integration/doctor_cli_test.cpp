@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "doctor/doctor.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"

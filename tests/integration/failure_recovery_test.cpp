@@ -27,8 +27,8 @@ struct failure_recovery : test::failing_consumer {
   }
 
   // A consumer in a process of its own, which dies over one message. Its exit code, or minus the signal.
-  int run_process(std::int64_t epoch, const std::function<void()>& die) {
-    broker.fence = {"things/0", epoch};
+  int run_process(const std::function<void()>& die) {
+    broker.partition = "things/0";
     db.reset();  // with its threads: a fork takes none along
     test::child_process child([&] {
       open();
@@ -85,27 +85,27 @@ void run_out_of_memory() noexcept {
 // Proves C9
 TEST_P(failure_recovery, a_message_over_which_three_processes_die_is_a_dead_letter_and_the_rest_goes_on) {
   deliver_killer();
-  EXPECT_EQ(run_process(1, [] { ::raise(SIGABRT); }), -SIGABRT);
-  EXPECT_EQ(run_process(2, [] { ::raise(SIGKILL); }), -SIGKILL);
-  EXPECT_EQ(run_process(3, [] { ::raise(SIGABRT); }), -SIGABRT);
-  EXPECT_EQ(run_process(4, [] { ::raise(SIGKILL); }), 0) << "three have died";
+  EXPECT_EQ(run_process([] { ::raise(SIGABRT); }), -SIGABRT);
+  EXPECT_EQ(run_process([] { ::raise(SIGKILL); }), -SIGKILL);
+  EXPECT_EQ(run_process([] { ::raise(SIGABRT); }), -SIGABRT);
+  EXPECT_EQ(run_process([] { ::raise(SIGKILL); }), 0) << "three have died";
   expect_given_up();
 }
 
 // Proves C9
 TEST_P(failure_recovery, a_bad_access_and_a_lack_of_memory_are_crashes_like_any_other) {
   deliver_killer();
-  const auto died = [&](std::int64_t epoch, void (*how)(), int by) {
-    const auto code = run_process(epoch, how);
+  const auto died = [&](void (*how)(), int by) {
+    const auto code = run_process(how);
     if (sanitized)
       EXPECT_NE(code, 0);
     else
       EXPECT_EQ(code, -by);
   };
-  died(1, write_to_nowhere, SIGSEGV);
-  died(2, run_out_of_memory, SIGABRT);
-  died(3, write_to_nowhere, SIGSEGV);
-  EXPECT_EQ(run_process(4, run_out_of_memory), 0) << "three have died";
+  died(write_to_nowhere, SIGSEGV);
+  died(run_out_of_memory, SIGABRT);
+  died(write_to_nowhere, SIGSEGV);
+  EXPECT_EQ(run_process(run_out_of_memory), 0) << "three have died";
   expect_given_up();
 }
 
@@ -286,16 +286,16 @@ TEST_P(failure_recovery, a_replay_over_which_three_processes_die_is_a_dead_lette
   broker.messages = {replay_message(1)};
   deliver("2", "b");
   const auto letter = [&] { return dead_letters(*db).at(0); };
-  for (const std::int64_t epoch : {1, 2, 3}) {
-    EXPECT_EQ(run_process(epoch, [] { ::raise(SIGKILL); }), -SIGKILL);
+  for (int process = 0; process < 3; ++process) {
+    EXPECT_EQ(run_process([] { ::raise(SIGKILL); }), -SIGKILL);
     EXPECT_EQ(letter().status, dead_letter_status::replaying);
   }
-  EXPECT_EQ(run_process(4, [] { ::raise(SIGKILL); }), 0) << "three have died";
+  EXPECT_EQ(run_process([] { ::raise(SIGKILL); }), 0) << "three have died";
   EXPECT_EQ(letter().status, dead_letter_status::fresh);
   EXPECT_EQ(letter().error, "3 processes ended while it ran");
   EXPECT_EQ(effects(), names{"2"});
   broker.messages = {replay_message(2)};
-  EXPECT_EQ(run_process(5, [] {}), 0) << "mended";
+  EXPECT_EQ(run_process([] {}), 0) << "mended";
   EXPECT_EQ(letter().status, dead_letter_status::replayed);
   EXPECT_EQ(effects(), (names{"2", "killer"}));
 }
@@ -336,12 +336,12 @@ TEST_P(failure_recovery, a_replay_that_is_begun_with_care_runs_once_at_every_fau
           },
       .run =
           [&](fault_points& faults) {
-            broker.fence = {"things/0", 2};
+            broker.partition = "things/0";
             run(&faults);
           },
       .recover =
           [&] {
-            broker.fence = {"things/0", 3};
+            broker.partition = "things/0";
             run(nullptr);
           },
       .check =
@@ -366,9 +366,9 @@ TEST_P(failure_recovery, a_replay_that_is_done_makes_nobody_careless_of_what_com
   ASSERT_EQ(effects(), names{"0"});
   c.reset();
   deliver_killer();  // the replay is delivered again before it
-  for (const std::int64_t epoch : {1, 2, 3})
-    EXPECT_EQ(run_process(epoch, [] { ::raise(SIGKILL); }), -SIGKILL) << epoch;
-  EXPECT_EQ(run_process(4, [] { ::raise(SIGKILL); }), 0) << "three have died";
+  for (int process = 0; process < 3; ++process)
+    EXPECT_EQ(run_process([] { ::raise(SIGKILL); }), -SIGKILL) << process;
+  EXPECT_EQ(run_process([] { ::raise(SIGKILL); }), 0) << "three have died";
   const auto letters = dead_letters(*db);
   ASSERT_EQ(letters.size(), 2u);
   EXPECT_EQ(letters[1].reason, dead_letter_reason::crashed_process);
@@ -378,14 +378,14 @@ TEST_P(failure_recovery, a_replay_that_is_done_makes_nobody_careless_of_what_com
 // Proves C9
 TEST_P(failure_recovery, an_owner_that_left_in_good_order_makes_nobody_careful) {
   deliver("1", "a");
-  broker.fence = {"things/0", 1};
+  broker.partition = "things/0";
   {
     auto c = make_consumer();
     drain(*c);
     c->leave();
   }
   deliver("2", "b");
-  broker.fence = {"things/0", 2};
+  broker.partition = "things/0";
   auto next = make_consumer();
   drain(*next);
   EXPECT_EQ(next->counts().parked, 0);
@@ -440,7 +440,7 @@ TEST_P(failure_recovery, a_replay_for_another_consumer_is_skipped_and_counted) {
 // kill.
 struct failing_world {
   failing_world(const std::function<std::unique_ptr<database>(const environment&)>& open,
-                fault_points* faults, duration later, std::int64_t epoch) {
+                fault_points* faults, duration later) {
     time.advance(later);
     db = open({.time = &time, .log = &log, .counters = &counters, .faults = faults});
     for (const auto& [id, key] : {std::pair{"1", "a"},
@@ -459,7 +459,7 @@ struct failing_world {
       m.type = "thing.done";
       m.key = key;
     }
-    broker.fence = {"things/0", epoch};
+    broker.partition = "things/0";
     worker = std::make_unique<consumer>(*db, broker, test::failing_consumer::plain());
     worker->on("things", "thing.done",
                [this, healed = time.now() - later + 300ms](const message& m, transaction& tx) {
@@ -512,8 +512,8 @@ TEST_P(failure_recovery, survive_a_failure_and_a_kill_at_every_fault_point) {
             tx.commit();
             db.reset();  // with its threads: a fork takes none along
           },
-      .run = [&](fault_points& faults) { failing_world(open_with, &faults, 0s, 1).finish(); },
-      .recover = [&] { failing_world(open_with, nullptr, 1h, 2).finish(); },
+      .run = [&](fault_points& faults) { failing_world(open_with, &faults, 0s).finish(); },
+      .recover = [&] { failing_world(open_with, nullptr, 1h).finish(); },
       .check =
           [&](const std::string& where) {
             open();

@@ -168,7 +168,7 @@ TEST_P(failures, a_message_that_fails_five_times_is_a_dead_letter_with_everythin
   deliver("1", "a");
   deliver("2", "a");
   failing["1"] = failure_class::poison;
-  broker.fence = {"things/3", 1};
+  broker.partition = "things/3";
   auto c = make_consumer();
   drain_for(*c, 10s);
   EXPECT_EQ(calls, (names{"1", "1", "1", "1", "1", "1", "2"}))
@@ -187,7 +187,7 @@ TEST_P(failures, a_message_that_fails_five_times_is_a_dead_letter_with_everythin
   EXPECT_EQ(one.what.payload, "payload of 1");
   EXPECT_EQ(one.what.extensions.at("traceparent"), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
   EXPECT_EQ(one.log, "things/3");
-  EXPECT_EQ(one.position, 0);
+  EXPECT_EQ(one.position, "0");
   const auto told = db->read().execute("select topic, event_type from " + table("outbox"));
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0][0].text(), "things.dlq");

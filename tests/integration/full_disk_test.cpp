@@ -5,6 +5,7 @@
 #include <fstream>
 #include <optional>
 
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "support/child_process.hpp"
 #include "support/expect_error.hpp"

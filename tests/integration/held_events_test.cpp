@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "settle/driver/broker.hpp"
 #include "settle/outbox.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
@@ -360,7 +361,7 @@ TEST_P(held_events, one_that_is_delivered_after_a_day_is_no_late_copy) {
                                    .warehouse = on_postgres() ? warehouse->conninfo() : ""});
   struct picky final : publisher {
     explicit picky(publisher& to) : inner(to) {}
-    std::vector<publish_result> publish(std::span<const message> batch) override {
+    std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
       if (!strict) return inner.publish(batch);
       std::vector<publish_result> results;
       for (const auto& m : batch)
@@ -501,7 +502,7 @@ TEST_P(held_events, that_were_certainly_not_stored_get_a_new_place_each_time) {
 // Proves O3, O4, V3
 TEST_P(held_events, survive_a_failure_and_a_kill_at_every_fault_point) {
   struct refusing final : publisher {  // the second offer of a message is accepted
-    std::vector<publish_result> publish(std::span<const message> batch) override {
+    std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
       std::vector<publish_result> results;
       bool refused = false;
       for (const auto& m : batch) {

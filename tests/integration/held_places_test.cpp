@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "settle/driver/broker.hpp"
 #include "support/held_events_world.hpp"
 
 namespace settle {

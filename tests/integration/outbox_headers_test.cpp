@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/json.hpp"
+#include "dead_letter/shared.hpp"
 #include "outbox/lanes.hpp"
 #include "settle/dead_letter.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/verify.hpp"
 #include "support/dead_letter_world.hpp"
 

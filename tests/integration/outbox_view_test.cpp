@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 #include <thread>
 
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/verify.hpp"
 #include "support/postgres_outbox_fixture.hpp"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "doctor/doctor.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"

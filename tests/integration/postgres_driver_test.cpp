@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "settle/postgres.hpp"
 #include "support/expect_error.hpp"
@@ -184,21 +185,21 @@ TEST_F(postgres_driver, what_a_caller_has_posted_is_taken_back_unless_it_was_too
   tx.execute("select 1");
   int next = 0, kept = 0;
   for (int caller = 0; caller < 40; ++caller) {
-    tx.end_part();  // after some of them, what others have posted is sent
+    transaction_parts::end(tx);  // after some of them, what others have posted is sent
     tx.post(query{"test.savepoint", "", "savepoint mine"});
     for (int n = 0; n < 3; ++n) tx.post(insert, {next++, std::string(300, 'x')});
     if (caller % 2 == 0)
       kept += 3;
     else
-      EXPECT_TRUE(tx.drop_part()) << caller;
+      EXPECT_TRUE(transaction_parts::drop(tx)) << caller;
   }
-  tx.end_part();
+  transaction_parts::end(tx);
   for (int n = 0; n < 40; ++n) tx.post(insert, {next++, std::string(300, 'x')});
-  EXPECT_FALSE(tx.drop_part()) << "a part of it is with the server already";
-  tx.end_part();
+  EXPECT_FALSE(transaction_parts::drop(tx)) << "a part of it is with the server already";
+  transaction_parts::end(tx);
   tx.post(insert, {next++, "x"});
   tx.execute("select 1");
-  EXPECT_FALSE(tx.drop_part()) << "sent with the next statement";
+  EXPECT_FALSE(transaction_parts::drop(tx)) << "sent with the next statement";
   tx.commit();
   EXPECT_EQ(db->read().execute("select count(*) from notes")[0][0].integer(), kept + 41);
 }
@@ -207,9 +208,9 @@ TEST_F(postgres_driver, what_a_caller_has_posted_to_no_avail_ends_its_part_as_we
   auto db = open_with_notes();
   auto tx = db->begin();
   tx.execute("savepoint outer_one");
-  tx.end_part();
+  transaction_parts::end(tx);
   tx.post(query{"test.savepoint", "", "savepoint mine"});
-  EXPECT_TRUE(tx.drop_part());
+  EXPECT_TRUE(transaction_parts::drop(tx));
   EXPECT_EQ(code_of([&] { tx.execute("rollback to savepoint mine"); }), errc::transaction_control)
       << "it was never set";
 }
@@ -408,7 +409,7 @@ TEST_F(postgres_driver, a_connection_that_is_ended_inside_a_transaction_leaves_n
 
 TEST_F(postgres_driver, a_session_knows_its_cluster) {
   auto db = open();
-  const auto found = db->read().identity();
+  const auto found = identity_of(db->read());
   ASSERT_TRUE(found);
   EXPECT_EQ(std::to_string(found->system_identifier),
             server_->run("select system_identifier from pg_control_system()"));
@@ -436,7 +437,7 @@ TEST_F(postgres_driver, a_role_without_rights_sees_the_cluster_and_is_told_what_
   const plain_role role(*server_, "");
   server_->run("create table secrets (id bigint)");
   auto db = postgres::open(role.conninfo());
-  EXPECT_TRUE(db->read().identity());
+  EXPECT_TRUE(identity_of(db->read()));
   auto tx = db->begin();
   const auto e = error_of([&] { tx.execute("select * from secrets"); });
   EXPECT_EQ(e.code(), errc::statement_failed);

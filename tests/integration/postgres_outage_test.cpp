@@ -44,7 +44,7 @@ TEST(postgres_outage, of_the_consumers_own_database_charges_nobody_and_keeps_the
     m.topic = "things";
     m.type = "thing.done";
   }
-  broker.fence = {"things/0", 1};
+  broker.partition = "things/0";
   consumer c(*db, broker, {.name = "tester"});
   std::atomic<bool> crashed = false;
   c.on("things", "thing.done", [&](const message& m, transaction& tx) {

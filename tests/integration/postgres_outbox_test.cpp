@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 #include "settle/postgres.hpp"

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "settle/claims.hpp"
+#include "settle/driver/database.hpp"
 #include "settle/error.hpp"
 #include "settle/once.hpp"
 #include "settle/postgres.hpp"
@@ -99,10 +100,10 @@ TEST_F(postgres_server, that_is_a_standby_is_read_and_not_written_until_it_is_pr
   server_->command("up standby");
   auto primary = postgres::open(server_->conninfo());
   auto standby = postgres::open(server_->standby_conninfo(), {.connections_max = 1});
-  const auto before = standby->read().identity();
+  const auto before = identity_of(standby->read());
   ASSERT_TRUE(before);
   EXPECT_TRUE(before->in_recovery);
-  EXPECT_EQ(before->system_identifier, primary->read().identity()->system_identifier);
+  EXPECT_EQ(before->system_identifier, identity_of(primary->read())->system_identifier);
   EXPECT_EQ(code_of([&] { standby->read().execute("select count(*) from keys"); }), std::nullopt);
   try {
     standby->begin();
@@ -114,8 +115,8 @@ TEST_F(postgres_server, that_is_a_standby_is_read_and_not_written_until_it_is_pr
   server_->command("promote");
   auto tx = standby->begin();
   tx.execute(add_key, {1});
-  EXPECT_EQ(tx.identity()->timeline, before->timeline + 1);
-  EXPECT_FALSE(tx.identity()->in_recovery);
+  EXPECT_EQ(identity_of(tx)->timeline, before->timeline + 1);
+  EXPECT_FALSE(identity_of(tx)->in_recovery);
   tx.commit();
 }
 

@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/table_relay.hpp"
 #include "support/adopted_tables.hpp"
@@ -374,7 +375,7 @@ TEST_F(table_relays, what_was_read_ahead_of_shares_that_are_given_away_is_not_pu
 class file_publisher final : public publisher {
  public:
   explicit file_publisher(std::string path) : path_(std::move(path)) {}
-  std::vector<publish_result> publish(std::span<const message> batch) override {
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
     std::ofstream file(path_, std::ios::app);
     for (const auto& m : batch) file << m.key << ' ' << m.payload << '\n';
     return std::vector<publish_result>(batch.size());
@@ -446,7 +447,7 @@ TEST_F(table_relays, a_mark_that_fails_is_repeated_and_nothing_is_published_twic
 // Forwards, and counts for one relay.
 struct counting_publisher final : publisher {
   explicit counting_publisher(publisher& to) : to(to) {}
-  std::vector<publish_result> publish(std::span<const message> batch) override {
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
     ++calls;
     return to.publish(batch);
   }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/time_text.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
 #include "support/expect_error.hpp"
@@ -370,7 +371,7 @@ TEST(relay, an_idle_relay_writes_nothing) {
 
 // One of the user's own.
 struct forgetful_publisher final : publisher {
-  std::vector<publish_result> publish(std::span<const message> batch) override {
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
     return std::vector<publish_result>(batch.size() - 1);
   }
 };

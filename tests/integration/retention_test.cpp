@@ -1,6 +1,7 @@
 // What is removed when, and what never is.
 #include <gtest/gtest.h>
 
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/publish.hpp"
 #include "support/order_world.hpp"

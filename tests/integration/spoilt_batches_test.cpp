@@ -138,8 +138,8 @@ TEST_P(spoilt_batches, with_many_bad_messages_still_apply_the_good_ones_once) {
 // The second batch is one that is prepared for failures. Proves C1, C3, V3
 TEST_P(spoilt_batches, lose_and_double_nothing_at_any_fault_point) {
   for (const std::string id : {"1", "bad 1", "2", "3", "bad 2", "4"}) deliver(id, "key of " + id);
-  const auto run_all = [&](fault_points* faults, std::int64_t epoch) {
-    broker.fence = {"things/0", epoch};
+  const auto run_all = [&](fault_points* faults) {
+    broker.partition = "things/0";
     const environment env{.time = &time, .log = &log, .counters = &counters, .faults = faults};
     const auto opened = on_sqlite() ? sqlite::open(dir.file("service.db"), {.env = env})
                                     : postgres::open(own->conninfo(), {.env = env});
@@ -163,8 +163,8 @@ TEST_P(spoilt_batches, lose_and_double_nothing_at_any_fault_point) {
             run("delete from things_done");
             db.reset();  // with its threads: a fork takes none along
           },
-      .run = [&](fault_points& faults) { run_all(&faults, 1); },
-      .recover = [&] { run_all(nullptr, 2); },
+      .run = [&](fault_points& faults) { run_all(&faults); },
+      .recover = [&] { run_all(nullptr); },
       .check =
           [&](const std::string& where) {
             open();

@@ -16,14 +16,14 @@ namespace {
 using namespace std::chrono_literals;
 
 struct owner {
-  owner(const std::string& path, std::int64_t epoch, consumer::raw_handler handler)
+  owner(const std::string& path, consumer::raw_handler handler)
       : db(sqlite::open(path, {.busy_timeout = 300ms})) {
     migrate(*db);
     auto& m = broker.messages.emplace_back();
     m.id = m.key = m.payload = "1";
     m.topic = "things";
     m.type = "thing.done";
-    broker.fence = {"broker/things/0", epoch};
+    broker.partition = "broker/things/0";
     worker = std::make_unique<consumer>(*db, broker, consumer_options{.name = "tester"});
     worker->on("things", "thing.done", std::move(handler));
   }
@@ -40,7 +40,7 @@ TEST(takeover, of_a_stopped_owner_names_its_process_and_goes_on_when_it_does) {
   temp_dir dir;
   const auto path = dir.file("service.db");
   child_process stopped([&] {
-    owner first(path, 4, [&](const message& m, transaction& tx) {
+    owner first(path, [&](const message& m, transaction& tx) {
       tx.execute("create table shipped (what text)");
       ship(m, tx);
       ::raise(SIGSTOP);
@@ -49,7 +49,7 @@ TEST(takeover, of_a_stopped_owner_names_its_process_and_goes_on_when_it_does) {
     return first.worker->counts().applied == 1 ? 0 : 1;
   });
   stopped.await_stop();
-  owner second(path, 5, ship);
+  owner second(path, ship);
   const auto named = "process " + std::to_string(stopped.pid());
   for (int attempt = 0; attempt < 2; ++attempt) try {
       second.worker->run_once();

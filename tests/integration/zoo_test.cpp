@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "dead_letter/shared.hpp"
 #include "settle/dead_letter.hpp"
 #include "support/order_world.hpp"
 #include "support/scenarios.hpp"

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "settle/driver/broker.hpp"
+
 namespace settle::isolation {
 namespace {
 
@@ -88,7 +90,7 @@ void outbox_world::reset() {
   tx.commit();
 }
 
-std::vector<publish_result> outbox_world::publish(std::span<const message> batch) {
+std::vector<publish_result> outbox_world::publish(std::span<const message> batch, const call_limits&) {
   for (const auto& one : batch) {
     if (on_publish_) on_publish_(one.key);
     const std::scoped_lock lock(mutex_);

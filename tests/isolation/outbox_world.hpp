@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "isolation/runner.hpp"
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/metrics.hpp"
 #include "settle/postgres.hpp"
 #include "settle/relay.hpp"
@@ -89,7 +89,7 @@ class outbox_world final : private publisher {
   environment env(time_source& time, fault_points* faults);
 
  private:
-  std::vector<publish_result> publish(std::span<const message> batch) override;
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override;
   void reset();
   std::string check();
   std::string compare() const;

@@ -1,6 +1,7 @@
 // A read that fails in the middle of a fetch.
 #include <gtest/gtest.h>
 
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 #include "simulation/sim_vfs.hpp"

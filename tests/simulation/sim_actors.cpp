@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "settle/dead_letter.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/verify.hpp"
@@ -78,9 +79,9 @@ class relay_actor::shaky_publisher final : public publisher {
  public:
   shaky_publisher(publisher& real, const surroundings& in) : real_(real), in_(in) {}
 
-  std::vector<publish_result> publish(std::span<const message> batch) override {
-    if (in_.in_a_hundred(in_.now.publish_repeats)) real_.publish(batch);
-    auto results = real_.publish(batch);
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits& limits) override {
+    if (in_.in_a_hundred(in_.now.publish_repeats)) real_.publish(batch, limits);
+    auto results = real_.publish(batch, limits);
     if (in_.in_a_hundred(in_.now.publish_answer_lost))
       results.assign(batch.size(), {publish_status::destination_failed, "no answer"});
     return results;

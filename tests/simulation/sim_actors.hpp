@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "settle/broker.hpp"
 #include "settle/consume.hpp"
 #include "settle/database.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/relay.hpp"
 #include "simulation/sim_handlers.hpp"
 #include "simulation/sim_vfs.hpp"

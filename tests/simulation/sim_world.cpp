@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/zoo.hpp"
+#include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/ids.hpp"
 #include "settle/metrics.hpp"

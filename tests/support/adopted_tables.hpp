@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "settle/driver/broker.hpp"
 #include "settle/metrics.hpp"
 #include "settle/postgres.hpp"
 #include "settle/table_relay.hpp"
@@ -36,7 +37,7 @@ inline constexpr auto debezium_ddl =
 
 // As recording_publisher, for many threads.
 struct shared_publisher final : publisher {
-  std::vector<publish_result> publish(std::span<const message> batch) override {
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
     const std::scoped_lock lock(mutex);
     std::set<std::pair<std::string, std::string>> stopped;  // topics and keys
     std::vector<publish_result> results(batch.size());

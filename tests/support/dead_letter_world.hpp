@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dead_letter/shared.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/metrics.hpp"
 #include "settle/postgres.hpp"
@@ -79,7 +80,7 @@ struct dead_letter_world : ::testing::TestWithParam<dialect> {
             .failed_at = time.now(),
             .what = std::move(of),
             .log = "orders/3",
-            .position = 41};
+            .position = "41"};
   }
 
   std::int64_t write(const dead_letter& of) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "settle/driver/broker.hpp"
 #include "settle/metrics.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "settle/broker.hpp"
+#include "settle/driver/broker.hpp"
 
 namespace settle::test {
 
 class recording_publisher final : public publisher {
  public:
-  std::vector<publish_result> publish(std::span<const message> batch) override {
+  std::vector<publish_result> publish(std::span<const message> batch, const call_limits&) override {
     if (const auto once = std::exchange(before_publish, nullptr)) once();
     std::vector<publish_result> results(batch.size());
     std::set<std::pair<std::string, std::string>> failed;  // of a topic and key no later message is stored

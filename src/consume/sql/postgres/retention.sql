@@ -18,14 +18,16 @@ insert into settle.settled_logs (consumer, log, position) values ($1, $2, $3)
 on conflict (consumer, log) do update set position = excluded.position
 
 -- The first batch that has to stay, and the oldest there is. It stays if it is too young (or from the future:
--- then the clock has jumped), or if the broker may deliver something of it again. $2 is the time of the oldest
+-- then the clock has jumped), or if the broker may deliver something of it again. Where the broker has no positions
+-- they are empty, and age alone decides; in older rows they are numbers. $2 is the time of the oldest
 -- to keep; only the oldest $3 are looked at.
 -- name: first_batch_to_keep
 select coalesce(min(case when processed_at >= $2 or open then id end), max(id) + 1, 0), coalesce(min(id), 0)
 from (select b.id, b.processed_at,
              exists (select from jsonb_array_elements(b.logs::jsonb) l
                      left join settle.settled_logs s on s.consumer = $1 and s.log = l ->> 0
-                     where (l ->> 1)::bigint > coalesce(s.position, -1)) as open
+                     where case jsonb_typeof(l -> 1) when 'number' then lpad(to_hex((l ->> 1)::bigint), 16, '0')
+                           else l ->> 1 end collate "C" > coalesce(s.position, '')) as open
       from settle.processed_batches b where b.consumer = $1 order by b.id limit $3) oldest
 
 -- The same by age alone.

@@ -1,11 +1,11 @@
 -- There is one writer at a time, so who gets here waits for no row. $4 is for databases where it does. Who comes again
--- with the same epoch, because the answer was lost, is told what it was told then.
+-- as the same owner $3, because the answer was lost, is told what it was told then.
 -- name: take_over
-insert into settle_consumer_fences (consumer, partition, epoch, at_work) select $1, $2, $3, 1 where $4 is not null
-on conflict (consumer, partition) do update set epoch = excluded.epoch, at_work = 1,
-  left_open = case when epoch = excluded.epoch and at_work then left_open else at_work end
-where epoch <= excluded.epoch
-returning left_open
+insert into settle_consumer_fences (consumer, partition, epoch, at_work, owner) select $1, $2, 1, 1, $3 where $4 is not null
+on conflict (consumer, partition) do update set at_work = 1, owner = excluded.owner,
+  epoch = case when owner = excluded.owner then epoch else epoch + 1 end,
+  left_open = case when owner = excluded.owner then left_open else at_work end
+returning epoch, left_open
 
 -- name: end_work
 update settle_consumer_fences set at_work = 0 where consumer = $1 and partition = $2 and epoch = $3
@@ -20,5 +20,6 @@ select 0 where $1 is null and $2 is null and $3 is null
 select partition, epoch from settle_consumer_fences where consumer = $1 and $2 is not null
 
 -- name: raise_fence
-insert into settle_consumer_fences (consumer, partition, epoch) values ($1, $2, $3)
-on conflict (consumer, partition) do update set epoch = excluded.epoch where epoch < excluded.epoch
+insert into settle_consumer_fences (consumer, partition, epoch, owner) values ($1, $2, $3, $4)
+on conflict (consumer, partition) do update set epoch = excluded.epoch, owner = excluded.owner
+where epoch < excluded.epoch

@@ -23,7 +23,8 @@ insert into settle_settled_logs (consumer, log, position) values ($1, $2, $3)
 on conflict (consumer, log) do update set position = excluded.position
 
 -- The first batch that has to stay, and the oldest there is. It stays if it is too young (or from the future:
--- then the clock has jumped), or if the broker may deliver something of it again. $2 is the time of the oldest
+-- then the clock has jumped), or if the broker may deliver something of it again. Where the broker has no positions
+-- they are empty, and age alone decides. $2 is the time of the oldest
 -- to keep; only the oldest $3 are looked at.
 -- name: first_batch_to_keep
 select coalesce(min(case when processed_at >= $2 or open then id end), max(id) + 1, 0), coalesce(min(id), 0)
@@ -31,10 +32,10 @@ from (select b.id, b.processed_at,
              exists (select 1 from json_each(b.logs) l
                      left join settle_settled_logs s
                        on s.consumer = $1 and s.log = json_extract(l.value, '$[0]')
-                     where json_extract(l.value, '$[1]') > coalesce(s.position, -1))
+                     where printf('%016x', json_extract(l.value, '$[1]')) > coalesce(s.position, ''))
              or exists (select 1 from settle_places(b.places) p
                         left join settle_settled_logs s on s.consumer = $1 and s.log = p.log
-                        where p.position > coalesce(s.position, -1)) as open
+                        where p.position > coalesce(s.position, '')) as open
       from settle_consumers c
       join settle_processed_batches b on b.id > (c.number << 40) and b.id < ((c.number + 1) << 40)
       where c.consumer = $1 order by b.id limit $3)
