@@ -59,7 +59,8 @@ function may(from, to) {
   if (to == "adapter") return 0
   if (from == "base") return 0
   if (to == "base") return 1
-  if (from == "sql" || from == "broker") return 0
+  if (from == "sql" || from == "broker" || from == "retry") return 0
+  if (to == "retry") return from !~ /^driver:/
   if (to == "sql" || to == "broker") return 1
   if (from == "compose") return to != "cli" && to != "daemon"
   return 0  # a capability and a driver know none of the others

@@ -10,6 +10,7 @@
 #include "consume/handler_run.hpp"
 #include "queries/consume.hpp"
 #include "queries/sql.hpp"
+#include "retry/crashes.hpp"
 #include "settle/metrics.hpp"
 #include "sql/handler_scope.hpp"
 
@@ -206,9 +207,7 @@ void consumer::engine::note_suspect(work& one, const std::stop_token& cancel) {
   const auto begun = note_replay_start(tx, one.what());
   tx.commit("consumer.note_replay");
   one.noted = true;
-  if (begun >= consume::crashes_max)
-    one.charge = failed_attempt{env().now(), failure_class::poison,
-                                std::to_string(begun) + " processes ended while it ran"};
+  if (retry::has_crashed_enough(begun)) one.charge = retry::charge_for_crashes(begun, env().now());
 }
 
 consumer::engine::claimed_batch consumer::engine::take_parked(transaction& tx, batch messages) {
