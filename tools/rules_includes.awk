@@ -60,7 +60,8 @@ function may(from, to) {
   if (to == "adapter") return 0
   if (from == "base") return 0
   if (to == "base") return 1
-  if (from == "sql" || from == "broker") return 0
+  if (from == "sql" || from == "broker" || from == "retry") return 0
+  if (to == "retry") return from !~ /^driver:/
   if (to == "sql" || to == "broker") return 1
   if (to == "shared") return from !~ /^driver:/
   if (from == "compose") return to != "cli" && to != "daemon"

@@ -6,7 +6,7 @@
 #include "base/error_detail.hpp"
 #include "base/hash.hpp"
 #include "base/json.hpp"
-#include "base/retry.hpp"
+#include "base/quadratic_wait.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 #include "settle/testing.hpp"

@@ -5,7 +5,7 @@
 #include "base/growing_log.hpp"
 #include "base/if_possible.hpp"
 #include "base/pause.hpp"
-#include "base/retry.hpp"
+#include "base/quadratic_wait.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
 

@@ -11,6 +11,7 @@
 #include "dead_letter/shared.hpp"
 #include "queries/consume.hpp"
 #include "queries/sql.hpp"
+#include "retry/crashes.hpp"
 #include "settle/driver/database.hpp"
 #include "settle/metrics.hpp"
 #include "sql/handler_scope.hpp"
@@ -208,9 +209,7 @@ void consumer::engine::note_suspect(work& one, const std::stop_token& cancel) {
   const auto begun = note_replay_start(tx, one.what());
   tx.commit("consumer.note_replay");
   one.noted = true;
-  if (begun >= consume::crashes_max)
-    one.charge = failed_attempt{env().now(), failure_class::poison,
-                                std::to_string(begun) + " processes ended while it ran"};
+  if (retry::has_crashed_enough(begun)) one.charge = retry::charge_for_crashes(begun, env().now());
 }
 
 consumer::engine::claimed_batch consumer::engine::take_parked(transaction& tx, batch messages) {

@@ -67,7 +67,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       fences_(options.name, options.takeover_wait),
       retention_(options.name, std::max(options.dedup_keep, from.traits().redelivers_for), db),
       parking_(options.name, db.speaks()),
-      outage_(options.outage_wait, options.outage_wait_max),
+      outage_({options.outage_wait, options.outage_wait_max}),
       watch_(options.handler_timeout, [this] { report_late(); }) {
   check(options);
 }

@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "base/log_limit.hpp"
-#include "base/outage.hpp"
 #include "base/pause.hpp"
-#include "consume/charge.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
@@ -23,6 +21,7 @@
 #include "consume/parking.hpp"
 #include "consume/plan.hpp"
 #include "consume/retention.hpp"
+#include "retry/outage.hpp"
 #include "settle/consume.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
@@ -176,7 +175,7 @@ class consumer::engine {
   consume::fence_keeper fences_;
   consume::retention retention_;
   consume::parking parking_;
-  outage outage_;
+  retry::outage outage_;
   consume::handler_watch watch_;
   class : public wakeup {
    public:

@@ -4,8 +4,8 @@
 
 #include "base/text.hpp"
 #include "base/zoo.hpp"
-#include "consume/charge.hpp"
 #include "consume/engine.hpp"
+#include "consume/retry_policy.hpp"
 #include "consume/splitter.hpp"
 #include "dead_letter/shared.hpp"
 #include "settle/metrics.hpp"
@@ -13,24 +13,11 @@
 namespace settle::inline v0 {
 namespace {
 
-using consume::parked_place;
-
 constexpr std::size_t error_bytes_max = 4000;
 constexpr std::int64_t lines_per_second = 100;  // of one event
 
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
-
-// How often it has failed for a reason that nobody knows, this time included. What has passed meanwhile has
-// used up none of its attempts; only its pauses have grown. Those that are not remembered any more were of
-// that kind only if all the others are.
-std::int64_t charged_attempts(const parked_place& before) {
-  const auto& known = before.history;
-  const auto unknown_reason = std::ranges::count_if(
-      known, [](const failed_attempt& one) { return one.why == failure_class::poison; });
-  const bool all = unknown_reason == std::ssize(known);
-  return (all ? before.attempts : unknown_reason) + 1;
-}
 
 }  // namespace
 
@@ -97,8 +84,7 @@ failed_attempt consumer::engine::describe(const std::exception& thrown, const me
 // again.
 void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
   if (one.charge) throw error(errc::store_unavailable, "a failure cannot be written down: " + how.error);
-  const bool only_here = one.outages > 0 && successes_ > one.successes_then;  // others have got through
-  if (how.why == failure_class::outage && !one.parked && !only_here) {
+  if (!one.parked && retry::is_everybodys(how.why, one.outages, successes_)) {
     pause(one, how);
     return;
   }
@@ -129,8 +115,7 @@ bool consumer::engine::may_log(log_level level, std::string_view event) {
 }
 
 void consumer::engine::pause(work& one, const failed_attempt& how) {
-  ++one.outages;
-  one.successes_then = successes_;
+  one.outages.meet(successes_);
   const bool begins = !outage_.lasts();
   outage_.goes_on(env().now());
   if (begins) count("settle_consumer_pauses_total", &consumer_counts::pauses, 1);
@@ -153,10 +138,7 @@ void consumer::engine::report_resumed(duration after) {
 }
 
 duration consumer::engine::jittered(duration wait) const {
-  if (options_.retry_jitter <= 0) return wait;
-  const auto part = static_cast<double>(env().random->next() >> 11) * 0x1p-53;
-  return wait + duration(static_cast<std::int64_t>(static_cast<double>(wait.count()) * options_.retry_jitter *
-                                                   part));
+  return retry::jittered(wait, options_.retry_jitter, *env().random);
 }
 
 dead_letter consumer::engine::letter_of(const work& of, dead_letter_reason why) const {
@@ -203,21 +185,23 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
     return;
   }
   const auto next = of.charge->at + jittered(of.judged->wait);
-  parking_.add(tx, {of, log_of(of), dedup, 1, 0, {*of.charge}});
+  const auto failed = retry::tally().after(of.charge->why);
+  parking_.add(tx, {of, log_of(of), dedup, failed.attempts, 0, {*of.charge}, failed.charged});
   parking_.hold_key(tx, m, dedup, next);
   expect_parked(next);
 }
 
 void consumer::engine::write_parked_charge(transaction& tx, work& of) {
   auto& place = *of.parked;
-  // It does not grow old in an outage: if nobody else got through since it last failed, it is one.
-  const bool others_work = place.history.empty() || last_success_ > place.history.back().at;
-  if (of.charge->why == failure_class::outage && !others_work) place.first_failed_at = of.charge->at;
-  const auto first = place.first_failed_at.value_or(of.charge->at);
-  const auto attempts =
-      of.charge->why == failure_class::poison ? charged_attempts(place) : place.attempts + 1;
-  of.judged = consume::judge(options_, of.charge->why, attempts, first, env().now());
-  if (place.starts >= consume::crashes_max) of.judged->give_up = dead_letter_reason::crashed_process;
+  const auto why = of.charge->why;
+  std::optional<timestamp> last_failed;
+  if (!place.history.empty()) last_failed = place.history.back().at;
+  const auto first =
+      retry::ages_from({place.first_failed_at, last_failed, last_success_}, why, of.charge->at);
+  place.first_failed_at = first;
+  auto failed = place.failures().after(why);
+  if (!retry::is_passing(why)) failed.attempts = failed.charged;  // the pause grows with these alone
+  of.judged = retry::judge(consume::policy_of(options_), why, failed, env().now() - first);
   if (!of.given_up()) {
     auto history = place.history;
     history.push_back(*of.charge);

@@ -70,7 +70,7 @@ work* inbox::untried(timestamp now) {
   for_ready(now, [&](work& one) {
     const auto& m = one.what();
     const bool first_of_key = m.key.empty() || tried.emplace(m.topic, m.key).second;
-    if (one.outages == 0 && first_of_key) found = &one;
+    if (one.outages.times == 0 && first_of_key) found = &one;
     return found == nullptr;
   });
   return found;

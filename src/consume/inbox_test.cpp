@@ -86,9 +86,9 @@ TEST(inbox, an_outage_is_tried_with_one_message_after_another) {
   inbox in;
   EXPECT_TRUE(in.probe({}).empty());
   in.add({make("1", "a"), make("2", "a"), make("3", "b")});
-  in.probe({})[0]->outages = 1;
+  in.probe({})[0]->outages.times = 1;
   EXPECT_EQ(ids(in.probe({})), names{"3"}) << "2 waits for 1";
-  in.probe({})[0]->outages = 1;
+  in.probe({})[0]->outages.times = 1;
   EXPECT_EQ(ids(in.probe({})), names{"1"}) << "from the beginning";
 }
 

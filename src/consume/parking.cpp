@@ -4,10 +4,10 @@
 #include <map>
 #include <tuple>
 
-#include "base/failed_attempts.hpp"
 #include "base/json.hpp"
 #include "broker/stored_message.hpp"
 #include "queries/consume.hpp"
+#include "retry/history.hpp"
 
 namespace settle::consume {
 namespace {
@@ -92,9 +92,10 @@ void parking::add(transaction& tx, const entry& what) const {
   parameters row{consumer_,     m.topic,
                  m.key,         single_of(m, what.dedup),
                  what.attempts, what.starts,
-                 value(failed), to_json(what.history),
+                 value(failed), retry::history_text(what.history),
                  what.log,      what.of.content.at.text()};
   append_message(row, m);
+  row.emplace_back(what.charged);
   tx.post(statement{queries::consume::park_message, std::move(row)});
 }
 
@@ -127,10 +128,11 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
                               rows[i][3].text(),
                               rows[i][4].integer(),
                               rows[i][5].integer(),
-                              failed_attempts_from_json(rows[i][6].text()),
+                              retry::read_history(rows[i][6].text()),
                               rows[i][7].text(),
                               rows[i][8].text(),
-                              rows[i][9].is_null() ? std::nullopt : std::optional(rows[i][9].time())};
+                              rows[i][9].is_null() ? std::nullopt : std::optional(rows[i][9].time()),
+                              rows[i][18].integer()};
     auto topic = rows[i][1].text();
     auto key = rows[i][2].text();
     one.content.content = read_message(rows, i, 10);
@@ -213,8 +215,10 @@ std::vector<bool> parking::keep(transaction& tx, std::span<work* const> messages
 void parking::charge(transaction& tx, const work& of, const std::vector<failed_attempt>& history,
                      timestamp next) const {
   const auto& m = of.what();
-  tx.post(queries::consume::charge_parked, {of.parked->id, of.parked->attempts + 1, to_json(history),
-                                            of.parked->first_failed_at.value_or(history.back().at)});
+  const auto failed = of.parked->failures().after(of.charge->why);
+  tx.post(queries::consume::charge_parked,
+          {of.parked->id, failed.attempts, retry::history_text(history),
+           of.parked->first_failed_at.value_or(history.back().at), failed.charged});
   tx.post(queries::consume::set_parked_key, {consumer_, m.topic, m.key, of.parked->single, next});
 }
 

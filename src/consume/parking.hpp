@@ -3,7 +3,8 @@
 // has claimed it, and whoever retries it takes its row away in the transaction of its effects.
 //
 // Every retry is announced before it runs, in a transaction that commits first. A message that was announced
-// and did not end took its process with it: it runs alone from then on, and after three times it is given up.
+// and did not end took its process with it: it runs alone from then on, and after three times it is given up
+// (retry/crashes.hpp).
 #pragma once
 
 #include <array>
@@ -21,8 +22,6 @@
 #include "settle/database.hpp"
 
 namespace settle::consume {
-
-constexpr std::int64_t crashes_max = 3;
 
 // Between the announcement and the transaction that runs them nobody holds the keys.
 constexpr duration announced_for = std::chrono::seconds(5);
@@ -49,6 +48,7 @@ class parking {
     std::int64_t attempts = 0;
     std::int64_t starts = 0;
     std::vector<failed_attempt> history = {};
+    std::int64_t charged = 0;
   };
   void add(transaction& tx, const entry& what) const;
   // Its key waits from now on: until then, or until an operator lets it go on.

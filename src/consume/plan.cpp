@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "base/zoo.hpp"
-#include "consume/charge.hpp"
+#include "consume/retry_policy.hpp"
 
 namespace settle::consume {
 namespace {
 
 // A message that came from the broker has not failed before.
 void judge_first_failure(work& one, const judging& by) {
-  one.judged = judge(by.options, one.charge->why, 1, one.charge->at, by.now);
+  const auto why = one.charge->why;
+  one.judged = retry::judge(policy_of(by.options), why, retry::tally().after(why), by.now - one.charge->at);
 }
 
 }  // namespace

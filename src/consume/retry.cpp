@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "consume/engine.hpp"
+#include "retry/crashes.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
@@ -152,7 +153,7 @@ bool consumer::engine::run_announced(const std::stop_token& cancel) {
     done_.clear();
     const auto enough = all.at + consume::announced_for / 2;
     if (env().now() >= enough) announce_with_batch_ = true;  // as if the batch had come to nothing
-    if (ours[0]->parked->starts < consume::crashes_max) try_parked(ours, enough, cancel);
+    if (!retry::has_crashed_enough(ours[0]->parked->starts)) try_parked(ours, enough, cancel);
     const auto done = std::exchange(done_, {});
     std::vector<work*> rest;
     for (auto* one : ours)
@@ -205,9 +206,8 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
       failed.emplace(one.what().topic, one.what().key);
       continue;
     }
-    if (one.parked->starts >= consume::crashes_max && !one.charge)
-      one.charge = failed_attempt{env().now(), failure_class::poison,
-                                  std::to_string(one.parked->starts) + " processes ended while it ran"};
+    if (retry::has_crashed_enough(one.parked->starts) && !one.charge)
+      one.charge = retry::charge_for_crashes(one.parked->starts, env().now());
     if (one.charge) {
       write_parked_charge(tx, one);
       failed.emplace(one.what().topic, one.what().key);

@@ -8,16 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "retry/judge.hpp"
+#include "retry/outage.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/driver/broker.hpp"
 
 namespace settle::consume {
-
-// What follows from a failure.
-struct judgement {
-  std::optional<dead_letter_reason> give_up;  // none: it is tried again
-  duration wait{};                            // before that, without jitter
-};
 
 // Where a message waits after a failure.
 struct parked_place {
@@ -29,18 +25,20 @@ struct parked_place {
   std::string log;       // the partition that it came from,
   std::string position;  // and where it stood there, for people
   std::optional<timestamp> first_failed_at;
+  std::int64_t charged = 0;  // of the attempts, those for reasons that were not expected to pass
+
+  retry::tally failures() const { return {attempts, charged, starts}; }
 };
 
 struct work {
   delivery content;
-  std::optional<parked_place> parked;    // none: it came from the broker
-  std::optional<failed_attempt> charge;  // it has failed alone, and the next transaction writes that down
-  std::optional<judgement> judged;       // what follows from the charge
-  bool unfit = false;                    // its text had to be changed to be stored at all
-  bool noted = false;                    // a replay: its letter knows that it begins here
-  timestamp not_before{};                // another process had its key when it was to run
-  std::int64_t outages = 0;              // how often it has failed through no fault of its own
-  std::int64_t successes_then = 0;       // what others had achieved when it last did
+  std::optional<parked_place> parked;      // none: it came from the broker
+  std::optional<failed_attempt> charge;    // it has failed alone, and the next transaction writes that down
+  std::optional<retry::judgement> judged;  // what follows from the charge
+  bool unfit = false;                      // its text had to be changed to be stored at all
+  bool noted = false;                      // a replay: its letter knows that it begins here
+  timestamp not_before{};                  // another process had its key when it was to run
+  retry::met_outages outages;              // it has failed through no fault of its own
 
   const message& what() const { return content.content; }
   bool given_up() const { return judged && judged->give_up; }

@@ -1,12 +1,10 @@
 // What a consumer does with a replay that reaches it. The letter's row decides: a copy counts as long as the
 // row waits for exactly that replay.
-#include <algorithm>
-
-#include "base/failed_attempts.hpp"
 #include "base/text.hpp"
 #include "dead_letter/row.hpp"
 #include "dead_letter/shared.hpp"
 #include "queries/dead_letter.hpp"
+#include "retry/history.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/ids.hpp"
 #include "settle/metrics.hpp"
@@ -47,11 +45,11 @@ std::int64_t note_replay_start(transaction& tx, const message& m) {
   const auto found =
       tx.execute(queries::dead_letter::lock_replaying, {mark->letter, mark->replays, replay_address(m)});
   if (found.empty()) return 0;
-  const auto begins = "replay " + std::to_string(mark->replays) + " begins after a process has ended";
-  auto history = failed_attempts_from_json(found[0][0].text());
-  const auto begun = 1 + std::ranges::count(history, begins, &failed_attempt::error);
-  history.push_back({tx.env().now(), failure_class::poison, begins});
-  tx.execute(queries::dead_letter::note_history, {mark->letter, to_json(history)});
+  auto history = retry::read_history(found[0][0].text());
+  history.push_back({tx.env().now(), failure_class::poison,
+                     "replay " + std::to_string(mark->replays) + " begins after a process has ended"});
+  const auto begun = found[0][1].integer() + 1;
+  tx.execute(queries::dead_letter::note_start, {mark->letter, begun, retry::history_text(history)});
   return begun;
 }
 
@@ -62,11 +60,11 @@ void replay_failed(transaction& tx, const message& m, const failed_attempt& how)
   const auto found =
       tx.execute(queries::dead_letter::lock_replaying, {mark->letter, mark->replays, consumer});
   if (found.empty()) return;
-  auto history = failed_attempts_from_json(found[0][0].text());
+  auto history = retry::read_history(found[0][0].text());
   history.push_back(how);
   with_fault_points(tx.env(), "dead_letter.return", [&] {
     tx.execute(queries::dead_letter::return_letter,
-               {mark->letter, storable_text(how.error, dlq::error_bytes_max), to_json(history)});
+               {mark->letter, storable_text(how.error, dlq::error_bytes_max), retry::history_text(history)});
   });
   tx.env().counters->add("settle_replays_failed_total", {{"consumer", consumer}});
   tx.env().log->write(log_level::warning, "replay_failed",

@@ -2,9 +2,9 @@
 
 #include <charconv>
 
-#include "base/failed_attempts.hpp"
 #include "base/text.hpp"
 #include "broker/stored_message.hpp"
+#include "retry/history.hpp"
 
 namespace settle::inline v0::dlq {
 namespace {
@@ -32,7 +32,7 @@ dead_letter read_letter(result& rows, std::size_t row) {
   of.reason = dead_letter_reason_from(cells[4].text()).value_or(dead_letter_reason::permanent);
   of.error = cells[5].text();
   of.attempts = cells[6].integer();
-  of.history = failed_attempts_from_json(cells[7].text());
+  of.history = retry::read_history(cells[7].text());
   of.failed_at = cells[8].time();
   of.blocks_key = cells[9].integer() != 0;
   of.replays = cells[10].integer();
@@ -52,7 +52,7 @@ parameters letter_parameters(const dead_letter& of) {
                     to_string(of.reason),
                     storable_text(of.error, error_bytes_max),
                     of.attempts,
-                    to_json(of.history),
+                    retry::history_text(of.history),
                     of.failed_at,
                     of.blocks_key,
                     of.what.topic,

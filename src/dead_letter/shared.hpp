@@ -25,9 +25,9 @@ bool is_replay(transaction& tx, const message& m);
 // on. Nothing: it is a copy of a replay that has already ended.
 std::optional<dead_letter> take_replay(transaction& tx, const message& m);
 
-// In a transaction before that one, if a process may have ended over it: the letter's history says that it
-// begins once more. Returns how many have ended over this replay by now, the one before the first note
-// included.
+// In a transaction before that one, if a process may have ended over it: the letter counts that it begins
+// once more, and its history says so. Returns how many have ended over this replay by now, the one before the
+// first note included.
 std::int64_t note_replay_start(transaction& tx, const message& m);
 
 // In a transaction after that one was rolled back: the letter is NEW again, with one more attempt.

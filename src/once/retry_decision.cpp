@@ -4,6 +4,7 @@
 
 #include "base/http_date.hpp"
 #include "base/text.hpp"
+#include "retry/backoff.hpp"
 #include "settle/retry_request.hpp"
 
 namespace settle::inline v0 {
@@ -34,12 +35,6 @@ duration retry_after(const request_answer& answer, timestamp now) {
   return *date - from_http_date(answer.header("date")).value_or(now);
 }
 
-duration backoff(int attempt, const retry_options& options) {
-  duration wait = options.first_wait;
-  for (int n = 1; n < attempt && wait < options.wait_max; ++n) wait *= 2;
-  return std::min(wait, options.wait_max);
-}
-
 }  // namespace
 
 std::string request_answer::header(std::string_view name) const {
@@ -65,7 +60,7 @@ retry_decision decide_retry(const request_answer& answer, const retry_moment& at
     return {.end = request_end::answered, .result = replayed || answer.status < (own ? 500 : 400)};
   if (at.attempt >= options.attempts_max) return {.end = request_end::attempts_used};
 
-  const auto half = backoff(at.attempt, options) / 2;
+  const auto half = retry::doubling_wait(at.attempt - 1, options.first_wait, options.wait_max) / 2;
   const duration spread(static_cast<std::int64_t>(std::floor(at.random * static_cast<double>(half.count()))));
   const auto wait = std::max(half, retry_after(answer, at.now)) + spread;
   if (at.elapsed + wait >= options.deadline) return {.end = request_end::out_of_time};

@@ -1,6 +1,7 @@
 #include "settle/retry_request.hpp"
 
 #include "base/pause.hpp"
+#include "retry/backoff.hpp"
 #include "settle/error.hpp"
 
 namespace settle::inline v0 {
@@ -17,9 +18,6 @@ void check(const retry_options& options) {
     throw error(errc::invalid_argument,
                 "deadline, first_wait and wait_max are above zero and at most 30 days");
 }
-
-// 53 bits: what a double holds.
-double fraction(random_source& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
 
 }  // namespace
 
@@ -47,10 +45,12 @@ request_result retry_request(const request_key& key, const request_sender& send,
                                   .time_left = options.deadline - (env.now() - begun)};
     auto answer = with_fault_points(env, "request.send", [&] { return send(key, attempt); });
     const auto now = env.now();
-    const auto decision = decide_retry(
-        answer,
-        {.attempt = attempt.number, .elapsed = now - begun, .now = now, .random = fraction(*env.random)},
-        options);
+    const auto decision = decide_retry(answer,
+                                       {.attempt = attempt.number,
+                                        .elapsed = now - begun,
+                                        .now = now,
+                                        .random = retry::fraction(*env.random)},
+                                       options);
     if (answer.status != 0) result.answer = std::move(answer);
     if (!decision.again) {
       result.end = decision.end;

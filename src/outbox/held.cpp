@@ -5,18 +5,17 @@
 #include <set>
 #include <utility>
 
-#include "base/retry.hpp"
 #include "base/sortable.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/store.hpp"
 #include "outbox/window.hpp"
 #include "queries/outbox.hpp"
+#include "retry/judge.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::outbox {
 namespace {
 
-constexpr duration retry_wait = std::chrono::milliseconds(100);
 constexpr std::size_t keys_per_batch = 16;
 constexpr std::int64_t rows_per_key = 32;
 constexpr std::int64_t free_rows = 128;
@@ -196,7 +195,9 @@ std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fate
 timestamp held_events::after_rejection(const message& m, std::int64_t attempts,
                                        const std::string& why) const {
   const auto& env = db_.env();
-  const bool given_up = attempts >= options_.attempts_max;
+  const retry::policy by{{.longest = options_.retry_wait_max}, options_.attempts_max};
+  const auto judged = retry::judge_rejection(by, attempts);
+  const bool given_up = judged.give_up.has_value();
   env.counters->add("settle_relay_failures_total", {{"fault", "message"}});
   if (given_up) env.counters->add("settle_outbox_failed_total", {{"topic", m.topic}});
   env.log->write(given_up ? log_level::error : log_level::warning,
@@ -208,8 +209,7 @@ timestamp held_events::after_rejection(const message& m, std::int64_t attempts,
                   {"key", m.key},
                   {"attempts", std::to_string(attempts)},
                   {"reason", why}});
-  if (given_up) return held_book::never;
-  return env.now() + quadratic_wait(attempts, retry_wait, options_.retry_wait_max);
+  return given_up ? held_book::never : env.now() + judged.wait;
 }
 
 }  // namespace settle::outbox

@@ -20,7 +20,6 @@ using outbox::window_outcome;
 
 namespace {
 
-constexpr duration retry_wait = std::chrono::milliseconds(100);
 // What a crash makes it send again is bounded by both.
 constexpr int batches_per_note = 16;
 constexpr duration note_within = std::chrono::milliseconds(100);
@@ -74,7 +73,7 @@ relay::engine::engine(database& outbox, publisher& destination, const relay_opti
       store_(outbox::store_of(outbox, options)),
       held_(outbox, ownership_, options),
       headers_(outbox),
-      pause_(retry_wait, options.retry_wait_max) {
+      pause_({.longest = options.retry_wait_max}) {
   check(options);
 }
 

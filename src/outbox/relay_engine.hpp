@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/outage.hpp"
 #include "outbox/held.hpp"
 #include "outbox/row_headers.hpp"
 #include "outbox/store.hpp"
+#include "retry/outage.hpp"
 #include "settle/relay.hpp"
 #include "sql/ownership.hpp"
 
@@ -84,7 +84,7 @@ class relay::engine {
   bool held_had_its_turn_ = false;
   outbox::header_check headers_;
 
-  outage pause_;  // the destination refuses: everything waits
+  retry::outage pause_;  // the destination refuses: everything waits
 };
 
 }  // namespace settle::inline v0

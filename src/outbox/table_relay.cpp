@@ -22,7 +22,6 @@
 
 #include "base/if_possible.hpp"
 #include "base/json.hpp"
-#include "base/retry.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/table_relay_engine.hpp"
 #include "outbox/window.hpp"
@@ -38,7 +37,6 @@ using outbox::table_batch;
 
 namespace {
 
-constexpr duration retry_wait = std::chrono::milliseconds(100);
 constexpr duration first_quiet_wait = std::chrono::milliseconds(5);
 
 void check(const table_relay_options& options) {
@@ -104,8 +102,8 @@ table_relay::engine::engine(database& db, publisher& destination, table_mapping 
       options_(options),
       ownership_(db, {"table:" + mapping_.table, outbox::share_count, options.lease_ttl}),
       arrivals_(db.watch()),
-      held_({retry_wait, options.retry_wait_max}),
-      down_(retry_wait, options.retry_wait_max) {
+      held_({.longest = options.retry_wait_max}),
+      down_({.longest = options.retry_wait_max}) {
   check(options);
 }
 
@@ -196,7 +194,7 @@ void table_relay::engine::turn(bool read_on, const std::stop_token& cancel) {
 }
 
 void table_relay::engine::note(transaction& tx, const row_failure& failure) const {
-  const bool given_up = failure.row.attempts >= options_.attempts_max && outbox::has_failed_state(mapping_);
+  const bool given_up = is_exhausted(failure.row) && outbox::has_failed_state(mapping_);
   const auto& text = given_up ? statements_->give_up : statements_->charge;
   if (text.empty()) return;
   tx.post(statement{named(given_up ? "table_give_up" : "table_charge", text),
@@ -240,7 +238,7 @@ void table_relay::engine::charge() {
   for (auto& failure : done_.rejected) {
     auto& row = failure.row;
     row.attempts = held_.rejected(row, env().now());
-    const bool exhausted = row.attempts >= options_.attempts_max;
+    const bool exhausted = is_exhausted(row);
     const bool given_up = exhausted && outbox::has_failed_state(mapping_);
     if (given_up) held_.release(row);
     env().counters->add("settle_table_relay_failures_total",
@@ -254,6 +252,11 @@ void table_relay::engine::charge() {
                       {"attempts", std::to_string(row.attempts)},
                       {"reason", failure.reason}});
   }
+}
+
+bool table_relay::engine::is_exhausted(const outbox::table_row& row) const {
+  const retry::policy by{.attempts_max = options_.attempts_max};  // its pauses are those of its key
+  return retry::judge_rejection(by, row.attempts).give_up.has_value();
 }
 
 void table_relay::engine::pause_if_down() {
@@ -284,8 +287,8 @@ void table_relay::engine::lose_everything(const char* why) {
 
 duration table_relay::engine::idle_wait() const {
   const auto now = env().now();
-  auto wait =
-      std::min(quadratic_wait(quiet_looks_, first_quiet_wait, options_.idle_poll), options_.lease_ttl / 3);
+  const retry::backoff looks{first_quiet_wait, options_.idle_poll};
+  auto wait = std::min(looks.after(quiet_looks_), options_.lease_ttl / 3);
   if (!down_.may_try(now)) wait = std::min(options_.lease_ttl / 3, down_.until() - now);
   return std::min(wait, held_.next(now, now + wait) - now);
 }

@@ -6,9 +6,10 @@
 #include <span>
 #include <string>
 
-#include "base/outage.hpp"
 #include "outbox/table_rows.hpp"
 #include "outbox/table_sql.hpp"
+#include "retry/judge.hpp"
+#include "retry/outage.hpp"
 #include "settle/table_relay.hpp"
 #include "sql/ownership.hpp"
 
@@ -35,6 +36,7 @@ class table_relay::engine {
   outbox::table_batch read(transaction& tx);
   void send(const std::stop_token& cancel);
   void charge();
+  bool is_exhausted(const outbox::table_row& row) const;
   void pause_if_down();
   void lose_everything(const char* why);
   parameters reading(std::size_t rows_max) const;
@@ -58,7 +60,7 @@ class table_relay::engine {
   std::size_t average_bytes_ = 16 * 1024;  // the first read is careful
   std::int64_t quiet_looks_ = 0;           // in a row
 
-  outage down_;  // the destination refuses: everything waits
+  retry::outage down_;  // the destination refuses: everything waits
 };
 
 }  // namespace settle::inline v0

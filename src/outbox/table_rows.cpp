@@ -8,7 +8,6 @@
 
 #include "base/check.hpp"
 #include "base/json.hpp"
-#include "base/retry.hpp"
 #include "base/text.hpp"
 #include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
@@ -140,15 +139,14 @@ std::int64_t held_keys::rejected(const table_row& row, timestamp now) {
   auto& one = held_[wait_key(row)];
   if (one.row != row.id) one = {.row = row.id, .attempts = 0, .share = share_of(row), .until = {}};
   one.attempts = std::min(std::max(one.attempts, row.attempts) + 1, attempts_counted_max);
-  one.until = now + quadratic_wait(one.attempts, limits_.wait, limits_.wait_max);
+  one.until = now + pauses_.after(one.attempts);
   return one.attempts;
 }
 
 // Rows that somebody has taken away are never heard of again.
 void held_keys::forget_gone(timestamp now) {
   constexpr int waits = 10;
-  std::erase_if(held_,
-                [&](const auto& entry) { return entry.second.until + waits * limits_.wait_max < now; });
+  std::erase_if(held_, [&](const auto& entry) { return entry.second.until + waits * pauses_.longest < now; });
 }
 
 void held_keys::release(const table_row& row) {
@@ -161,11 +159,6 @@ void held_keys::drop_shares(std::span<const int> shares) {
   std::erase_if(held_, [&](const auto& entry) {
     return std::ranges::find(shares, entry.second.share) != shares.end();
   });
-}
-
-// A clock that was set back must not put it off.
-bool held_keys::waits(const held& one, timestamp now) const {
-  return one.until > now && one.until - now <= limits_.wait_max;
 }
 
 bool held_keys::full(timestamp now) const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "retry/backoff.hpp"
 #include "settle/database.hpp"
 #include "settle/driver/broker.hpp"
 #include "settle/table_relay.hpp"
@@ -72,11 +73,7 @@ class held_keys {
  public:
   static constexpr std::size_t keys_max = 1000;  // then nothing more is read until one may go on
 
-  struct limits {
-    duration wait;
-    duration wait_max;
-  };
-  explicit held_keys(const limits& of) : limits_(of) {}
+  explicit held_keys(const retry::backoff& pauses) : pauses_(pauses) {}
 
   // The row was rejected: how many attempts that makes. Its key waits, the longer the more there were.
   std::int64_t rejected(const table_row& row, timestamp now);
@@ -95,10 +92,10 @@ class held_keys {
     int share = 0;
     timestamp until{};
   };
-  bool waits(const held& one, timestamp now) const;
+  bool waits(const held& one, timestamp now) const { return !pauses_.is_over(one.until, now); }
   void forget_gone(timestamp now);
 
-  limits limits_;
+  retry::backoff pauses_;
   std::map<std::string, held, std::less<>> held_;  // by wait_key
 };
 

@@ -1,8 +1,7 @@
 #include "webhook/applying.hpp"
 
-#include <algorithm>
-
 #include "queries/webhook.hpp"
+#include "retry/backoff.hpp"
 #include "sql/undo_point.hpp"
 
 namespace settle::hooks {
@@ -57,18 +56,12 @@ outcome park(transaction& tx, const taken& one, const park_rule& rule) {
     set_outcome(tx, one.row, "FAILED", std::nullopt, now, "what has to come before it has not come");
     return outcome::failed;
   }
-  set_outcome(tx, one.row, "PARKED", now + park_wait(rule, one.parks), now);
+  set_outcome(tx, one.row, "PARKED", now + retry::doubling_wait(one.parks, rule.wait, rule.wait_max), now);
   tx.wake_on_commit();  // who sleeps must know that this one comes due
   return outcome::parked;
 }
 
 }  // namespace
-
-duration park_wait(const park_rule& rule, std::int64_t parks) {
-  auto wait = rule.wait;
-  for (; parks > 0 && wait < rule.wait_max; --parks) wait *= 2;
-  return std::min(wait, rule.wait_max);
-}
 
 bool is_stale(std::optional<timestamp> of, std::optional<timestamp> newest) {
   return of && newest && *of < *newest;

@@ -6,13 +6,12 @@
 
 namespace settle::hooks {
 
-// How long an early one waits for its n-th attempt, and when it is given up.
+// How long an early one waits, twice as long each time, and when it is given up.
 struct park_rule {
   duration wait = std::chrono::seconds(1);
   duration wait_max = std::chrono::minutes(5);
   duration max_age = std::chrono::hours(72);
 };
-duration park_wait(const park_rule& rule, std::int64_t parks);
 
 // Pure: whether an event of this time is out of date beside the newest that was applied.
 bool is_stale(std::optional<timestamp> of, std::optional<timestamp> newest);

@@ -8,6 +8,7 @@
 #include "base/zoo.hpp"
 #include "queries/sql.hpp"
 #include "queries/webhook.hpp"
+#include "retry/judge.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
@@ -51,8 +52,7 @@ decision decide(outcome what, std::string event_id = {}, std::string error = {})
 // Of an exception in a transaction of ours. What the store says is an outage to the provider, whoever's
 // statement it was: it sends the event again.
 decision decide_failure(const std::exception& e, std::string event_id) {
-  const auto why = class_of(e);
-  const bool later = why == failure_class::outage || why == failure_class::transient;
+  const bool later = retry::is_passing(class_of(e));
   const auto* ours = dynamic_cast<const error*>(&e);
   const bool unknown = ours != nullptr && (ours->retryable() || ours->outcome_unknown());
   return decide(later || unknown ? outcome::unavailable : outcome::failed, std::move(event_id),

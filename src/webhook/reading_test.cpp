@@ -6,7 +6,7 @@
 #include "settle/error.hpp"
 #include "support/expect_error.hpp"
 #include "webhook/applying.hpp"
-#include "webhook/charge.hpp"
+#include "webhook/retry_policy.hpp"
 
 namespace settle::hooks {
 namespace {
@@ -140,30 +140,25 @@ TEST(webhook_applying, an_event_is_stale_only_beside_a_later_one) {
   EXPECT_FALSE(is_stale(timestamp(1s), std::nullopt));
 }
 
-TEST(webhook_applying, pauses_of_early_events_double_up_to_a_limit) {
-  const park_rule rule{.wait = 1s, .wait_max = 10s};
-  EXPECT_EQ(park_wait(rule, 0), 1s);
-  EXPECT_EQ(park_wait(rule, 3), 8s);
-  EXPECT_EQ(park_wait(rule, 4), 10s);
-  EXPECT_EQ(park_wait(rule, 1'000'000), 10s);
-}
-
 TEST(webhook_applying, what_follows_from_a_failure_depends_on_its_class) {
   const webhook::worker_options options{.retry_wait = 1s, .attempts_max = 3, .transient_max_age = 1h};
-  const timestamp begin{100s};
   const auto judged = [&](failure_class why, std::int64_t attempts, duration age, std::int64_t passing = 0) {
-    return judge(options, why, {attempts, passing}, begin, begin + age);
+    taken one;
+    one.what.attempts = attempts - 1;  // before this failure
+    one.passing = passing;
+    return retry::judge(policy_of(options), why, failures_of(one).after(why), age);
   };
-  EXPECT_FALSE(judged(failure_class::outage, 99, 59min).give_up);
-  EXPECT_TRUE(judged(failure_class::outage, 1, 1h).give_up);
-  EXPECT_TRUE(judged(failure_class::permanent, 1, 0s).give_up);
-  EXPECT_FALSE(judged(failure_class::transient, 99, 59min).give_up);
-  EXPECT_TRUE(judged(failure_class::transient, 1, 1h).give_up);
-  EXPECT_FALSE(judged(failure_class::poison, 2, 99h).give_up);
+  EXPECT_FALSE(judged(failure_class::outage, 99, 59min).give_up.has_value());
+  EXPECT_TRUE(judged(failure_class::outage, 1, 1h).give_up.has_value());
+  EXPECT_TRUE(judged(failure_class::permanent, 1, 0s).give_up.has_value());
+  EXPECT_FALSE(judged(failure_class::transient, 99, 59min).give_up.has_value());
+  EXPECT_TRUE(judged(failure_class::transient, 1, 1h).give_up.has_value());
+  EXPECT_FALSE(judged(failure_class::poison, 2, 99h).give_up.has_value());
   EXPECT_EQ(judged(failure_class::poison, 2, 0s).wait, 4s);
-  EXPECT_TRUE(judged(failure_class::poison, 3, 0s).give_up);
-  EXPECT_FALSE(judged(failure_class::poison, 10, 0s, 8).give_up) << "what has passed counts for nothing";
-  EXPECT_TRUE(judged(failure_class::poison, 11, 0s, 8).give_up);
+  EXPECT_TRUE(judged(failure_class::poison, 3, 0s).give_up.has_value());
+  EXPECT_FALSE(judged(failure_class::poison, 10, 0s, 8).give_up.has_value())
+      << "what has passed counts for nothing";
+  EXPECT_TRUE(judged(failure_class::poison, 11, 0s, 8).give_up.has_value());
 }
 
 }  // namespace

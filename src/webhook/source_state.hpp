@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/outage.hpp"
+#include "retry/outage.hpp"
 #include "webhook/journal.hpp"
 
 namespace settle::hooks {
@@ -16,16 +16,13 @@ namespace settle::hooks {
 // process looks: it is among the first few, give or take clocks and other workers. Those are marked before
 // they run, which costs a commit for each; later ones are not.
 constexpr std::int64_t marked_after_start = 64;
-// So many marks and nothing else: it is given up.
-constexpr std::int64_t crashes_max = 3;
-// An event over which a process has ended rests for n² times this. Far longer than it takes from the mark to
-// the transaction that takes the event.
-constexpr duration mark_wait = std::chrono::seconds(2);
-constexpr duration mark_wait_max = std::chrono::minutes(5);
+// How long an event rests over which a process has ended. Far longer than it takes from the mark to the
+// transaction that takes the event.
+constexpr retry::backoff mark_pauses{std::chrono::seconds(2), std::chrono::minutes(5)};
 
 class source_state {
  public:
-  source_state(duration outage_wait, duration outage_wait_max) : away_(outage_wait, outage_wait_max) {}
+  explicit source_state(const retry::backoff& outage_pauses) : away_(outage_pauses) {}
 
   void add(std::string_view type, handler with) { handlers_[std::string(type)] = std::move(with); }
   const handler* handler_of(const received& what) const {
@@ -34,16 +31,16 @@ class source_state {
     return found == handlers_.end() ? nullptr : &found->second;
   }
 
-  const outage& away() const { return away_; }
+  const retry::outage& away() const { return away_; }
 
-  // Whether an outage is this event's alone: it has met one before, and others have got through since.
-  bool is_alone_with_it(std::int64_t row) const {
+  // Whether a failure of this event is that of all events of the source.
+  bool is_everybodys(failure_class why, std::int64_t row) const {
     const auto before = met_.find(row);
-    return before != met_.end() && applied_ > before->second;
+    return retry::is_everybodys(why, before != met_.end() ? before->second : retry::met_outages(), applied_);
   }
   void meets_outage(std::int64_t row, timestamp now) {
     if (met_.size() >= met_max) met_.clear();  // at the price of a pause more
-    met_[row] = applied_;
+    met_[row].meet(applied_);
     away_.goes_on(now);
   }
   // How long the outage has lasted that this has ended.
@@ -60,9 +57,9 @@ class source_state {
   static constexpr std::size_t met_max = 10'000;
 
   std::map<std::string, handler, std::less<>> handlers_;  // by type
-  outage away_;
+  retry::outage away_;
   std::int64_t applied_ = 0;
-  std::map<std::int64_t, std::int64_t> met_;  // row: how many had been applied when it last met an outage
+  std::map<std::int64_t, retry::met_outages> met_;  // by row
   std::int64_t marked_ = 0;
 };
 

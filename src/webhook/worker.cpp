@@ -7,16 +7,16 @@
 #include "base/if_possible.hpp"
 #include "base/json.hpp"
 #include "base/log_limit.hpp"
-#include "base/retry.hpp"
 #include "base/text.hpp"
 #include "queries/sql.hpp"
 #include "queries/webhook.hpp"
+#include "retry/crashes.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"
 #include "settle/metrics.hpp"
 #include "sql/handler_scope.hpp"
 #include "webhook/applying.hpp"
-#include "webhook/charge.hpp"
+#include "webhook/retry_policy.hpp"
 #include "webhook/source_state.hpp"
 
 namespace settle::inline v0::webhook {
@@ -27,7 +27,6 @@ constexpr std::int64_t expire_slice = 1000;
 constexpr std::int64_t failure_lines_per_second = 10;
 constexpr std::size_t error_bytes_max = 2000;
 constexpr std::size_t own_marks_max = 10'000;
-constexpr std::string_view crashed_process = "its handler has ended the process each of the last times";
 
 std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
@@ -57,9 +56,8 @@ class worker::engine {
   void add(std::string_view source, std::string_view type, handler with) {
     if (source.empty()) throw error(errc::invalid_name, "a handler of webhooks needs the name of a source");
     if (!with) throw error(errc::invalid_argument, "the handler of webhooks is empty");
-    const auto [at, unused] =
-        sources_.try_emplace(std::string(source), options_.outage_wait, options_.outage_wait_max);
-    at->second.add(type, std::move(with));
+    const retry::backoff outage_pauses{options_.outage_wait, options_.outage_wait_max};
+    sources_.try_emplace(std::string(source), outage_pauses).first->second.add(type, std::move(with));
   }
 
   bool run_once(const std::stop_token& cancel) {
@@ -124,7 +122,7 @@ class worker::engine {
       const bool marked = own_marks_.contains(one->row);
       if (marked || !source.is_doubted(*one)) return attempt(std::move(tx), *one, source);
     }
-    if (one->starts >= hooks::crashes_max) return give_up_crashed(*one);
+    if (retry::has_crashed_enough(one->starts)) return give_up_crashed(*one);
     return try_marked(*one, source, cancel);
   }
 
@@ -133,7 +131,7 @@ class worker::engine {
     source.marked();
     if (own_marks_.size() >= own_marks_max) own_marks_.clear();
     own_marks_.insert(doubted.row);
-    const auto wait = quadratic_wait(doubted.starts + 1, hooks::mark_wait, hooks::mark_wait_max);
+    const auto wait = hooks::mark_pauses.after(doubted.starts + 1);
     std::optional<hooks::taken> one;
     if (hooks::mark_start(db_, doubted, env().now() + wait)) {
       auto tx = db_.begin(cancel);
@@ -202,10 +200,10 @@ class worker::engine {
 
   ended failed(const hooks::taken& one, hooks::source_state& source, failure_class why,
                const std::string& what) {
-    if (why == failure_class::outage && !source.is_alone_with_it(one.row)) return pause(one, source, what);
-    const auto judged =
-        hooks::judge(options_, why, {one.what.attempts + 1, one.passing}, one.waits_since, env().now());
-    if (charge(one, {1, hooks::is_passing(why) ? 1 : 0}, judged, what)) note_failure(one, judged, why, what);
+    if (source.is_everybodys(why, one.row)) return pause(one, source, what);
+    const auto judged = retry::judge(hooks::policy_of(options_), why, hooks::failures_of(one).after(why),
+                                     env().now() - one.waits_since);
+    if (charge(one, {1, retry::is_passing(why) ? 1 : 0}, judged, what)) note_failure(one, judged, why, what);
     return ended::one;
   }
 
@@ -215,7 +213,7 @@ class worker::engine {
     source.meets_outage(one.row, env().now());
     const auto wait = source.away().until() - env().now();
     if (begins) tell_paused(one, wait, what);
-    charge(one, {0, 0}, {false, wait}, what);
+    charge(one, {0, 0}, {std::nullopt, wait}, what);
     return ended::outage;
   }
 
@@ -236,8 +234,9 @@ class worker::engine {
   }
 
   ended give_up_crashed(const hooks::taken& one) {
-    const std::string what(crashed_process);
-    if (charge(one, {0, 0}, {true, {}}, what)) note_failure(one, {true, {}}, failure_class::poison, what);
+    const auto how = retry::charge_for_crashes(one.starts, env().now());
+    const retry::judgement judged{dead_letter_reason::crashed_process};
+    if (charge(one, {0, 0}, judged, how.error)) note_failure(one, judged, how.why, how.error);
     return ended::one;
   }
 
@@ -246,7 +245,7 @@ class worker::engine {
     int passing;
   };
   // The row says whether it did commit after all: then nothing is charged.
-  bool charge(const hooks::taken& one, charged by, const hooks::judgement& judged, const std::string& what) {
+  bool charge(const hooks::taken& one, charged by, const retry::judgement& judged, const std::string& what) {
     auto tx = db_.begin();
     const auto written =
         tx.execute(queries::webhook::charge_event,
@@ -272,7 +271,7 @@ class worker::engine {
     if (done == outcome::failed) tell_given_up(one, "what has to come before it has not come");
   }
 
-  void note_failure(const hooks::taken& one, const hooks::judgement& judged, failure_class why,
+  void note_failure(const hooks::taken& one, const retry::judgement& judged, failure_class why,
                     const std::string& what) {
     count(&worker_counts::failures);
     env().counters->add("settle_webhook_failures_total", {{"source", one.what.source}});
@@ -314,7 +313,7 @@ class worker::engine {
     const auto now = env().now();
     if (now < next_upkeep_ && next_upkeep_ - now <= upkeep_every) return false;
     const auto latest = now + 2 * std::max({options_.retry_wait_max, options_.park_wait_max,
-                                            options_.outage_wait_max, hooks::mark_wait_max});
+                                            options_.outage_wait_max, hooks::mark_pauses.longest});
     auto tx = db_.begin();
     for (const auto& [name, unused] : sources_) tx.post(queries::webhook::pull_waiting, {name, now, latest});
     tx.commit("webhook.pull");

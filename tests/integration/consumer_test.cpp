@@ -472,7 +472,7 @@ TEST(consumer, a_payload_that_cannot_be_decoded_is_a_dead_letter_and_its_key_goe
 }
 
 // A consumer that slept past its lease finds its partition fenced where its effects would go.
-// Proves C1
+// Proves C1, C4
 TEST(consumer, a_replaced_owner_writes_nothing) {
   bench b;
   b.broker.messages = {bench::make("1", "a")};
@@ -494,7 +494,7 @@ TEST(consumer, a_replaced_owner_writes_nothing) {
 }
 
 // Epochs of two owners that both have the broker's word would chase each other if each minted a higher one
-// for having found one. Proves C1
+// for having found one. Proves C1, C4
 TEST(consumer, an_owner_that_found_another_one_goes_on_when_the_broker_says_that_it_is_the_owner) {
   bench b;
   b.broker.messages = {bench::make("1", "a")};

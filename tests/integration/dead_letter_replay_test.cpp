@@ -220,6 +220,24 @@ TEST_P(dead_letter_replays, that_nobody_runs_wait_for_their_consumer_and_can_be_
   EXPECT_EQ(dead_letters(*db, {.ids = {ids[0]}}).at(0).replays, 2);
 }
 
+// Proves C9, D3
+TEST_P(dead_letter_replays, that_are_asked_for_once_more_forget_the_processes_that_ended_before) {
+  write_many(1);
+  const auto begin = [&](const message& m) {
+    auto tx = db->begin();
+    const auto begun = note_replay_start(tx, m);
+    tx.commit();
+    return begun;
+  };
+  const auto dies = [&](const replay_progress&) {
+    for (const auto& m : deliver()) EXPECT_EQ(begin(m), 1);
+    time.advance(10s);
+  };
+  EXPECT_EQ(replay(*db, {}, {.poll = 1ms}, {}, dies).counts.waiting, 1);
+  const auto runs = [&](const message& m) { return begin(m) == 1; };
+  EXPECT_EQ(replay_all(runs, {}, {.status = dead_letter_status::replaying}).counts.ran, 1);
+}
+
 TEST_P(dead_letter_replays, stop_when_told) {
   write_many(3);
   std::stop_source stop;

@@ -27,8 +27,8 @@ select pid from holder where pg_terminate_backend(pid, 5000)
 
 -- name: park_message
 insert into settle.parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,
-  position, message_id, source, event_type, subject, content_type, event_time, extensions, payload)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+  position, message_id, source, event_type, subject, content_type, event_time, extensions, payload, charged)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 
 -- name: park_key
 insert into settle.parked_keys (consumer, topic, message_key, single, next_at) values ($1, $2, $3, $4, $5)
@@ -37,7 +37,8 @@ on conflict do nothing
 -- The first few of each key, in the order in which the keys are due; $3 messages at most.
 -- name: read_due
 select m.id, m.topic, m.message_key, m.single, m.attempts, m.starts, m.history, m.log, m.position, m.first_failed_at,
-       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload
+       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload,
+       m.charged
 from (select topic, message_key, single, next_at from settle.parked_keys
       where consumer = $1 and next_at <= $2 order by next_at limit $3::integer) k
 cross join lateral (
@@ -49,7 +50,8 @@ order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3::integer
 -- The same, of keys whose first message is of a kind in $4, a JSON array of [topic, type]; no type means all.
 -- name: read_due_of_kinds
 select m.id, m.topic, m.message_key, m.single, m.attempts, m.starts, m.history, m.log, m.position, m.first_failed_at,
-       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload
+       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload,
+       m.charged
 from (select topic, message_key, single, next_at from settle.parked_keys w
       where consumer = $1 and next_at <= $2 and exists (
         select from jsonb_array_elements($4::jsonb) h
@@ -100,7 +102,8 @@ select id, attempts from settle.parked_messages where id in (select jsonb_array_
 delete from settle.parked_messages where id = $1
 
 -- name: charge_parked
-update settle.parked_messages set attempts = $2, history = $3, starts = 0, first_failed_at = $4 where id = $1
+update settle.parked_messages set attempts = $2, history = $3, starts = 0, first_failed_at = $4, charged = $5
+where id = $1
 
 -- name: set_parked_key
 update settle.parked_keys set next_at = $5

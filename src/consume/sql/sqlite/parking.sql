@@ -17,8 +17,8 @@ select 0 where $1 is null and $2 is null and $3 is null and $4 is null
 
 -- name: park_message
 insert into settle_parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,
-  position, message_id, source, event_type, subject, content_type, event_time, extensions, payload)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+  position, message_id, source, event_type, subject, content_type, event_time, extensions, payload, charged)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 
 -- name: park_key
 insert into settle_parked_keys (consumer, topic, message_key, single, next_at) values ($1, $2, $3, $4, $5)
@@ -27,7 +27,8 @@ on conflict do nothing
 -- The first few of each key, in the order in which the keys are due; $3 messages at most.
 -- name: read_due
 select m.id, m.topic, m.message_key, m.single, m.attempts, m.starts, m.history, m.log, m.position, m.first_failed_at,
-       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload
+       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload,
+       m.charged
 from (select topic, message_key, single, next_at from settle_parked_keys
       where consumer = $1 and next_at <= $2 order by next_at limit $3) k
 cross join settle_parked_messages m
@@ -39,7 +40,8 @@ order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3
 -- The same, of keys whose first message is of a kind in $4, a JSON array of [topic, type]; no type means all.
 -- name: read_due_of_kinds
 select m.id, m.topic, m.message_key, m.single, m.attempts, m.starts, m.history, m.log, m.position, m.first_failed_at,
-       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload
+       m.message_id, m.source, m.event_type, m.subject, m.content_type, m.event_time, m.extensions, m.payload,
+       m.charged
 from (select topic, message_key, single, next_at from settle_parked_keys w
       where consumer = $1 and next_at <= $2 and exists (
         select 1 from json_each($4) h
@@ -86,7 +88,8 @@ select id, attempts from settle_parked_messages where id in (select value from j
 delete from settle_parked_messages where id = $1
 
 -- name: charge_parked
-update settle_parked_messages set attempts = $2, history = $3, starts = 0, first_failed_at = $4 where id = $1
+update settle_parked_messages set attempts = $2, history = $3, starts = 0, first_failed_at = $4, charged = $5
+where id = $1
 
 -- name: set_parked_key
 update settle_parked_keys set next_at = $5

@@ -16,14 +16,15 @@ returning id, consumer, consumer_version, status, reason, error, attempts, histo
        event_time, extensions, payload, discarded_at, discard_reason
 
 -- name: lock_replaying
-select history from settle.dlq_events
+select history, starts from settle.dlq_events
 where id = $1 and replays = $2 and consumer = $3 and status = 'REPLAYING' for update
 
 -- name: find_replayed
 select consumer, topic, message_id from settle.dlq_events where id = $1
 
--- name: note_history
-update settle.dlq_events set history = $2 where id = $1
+-- name: note_start
+update settle.dlq_events set starts = $2, history = $3 where id = $1
 
 -- name: return_letter
-update settle.dlq_events set status = 'NEW', attempts = attempts + 1, error = $2, history = $3 where id = $1
+update settle.dlq_events set status = 'NEW', attempts = attempts + 1, starts = 0, error = $2, history = $3
+where id = $1

@@ -42,7 +42,7 @@ order by 6 desc, consumer, topic, event_type, reason, status
 
 -- Those that have still the status $2: somebody else may be replaying the same ones.
 -- name: send_letters
-update settle.dlq_events set status = 'REPLAYING', replays = replays + 1, replayed_at = $3
+update settle.dlq_events set status = 'REPLAYING', replays = replays + 1, starts = 0, replayed_at = $3
 where id in (select d.id from settle.dlq_events d
              where d.id in (select jsonb_array_elements_text($1::jsonb)::bigint) and d.status = $2 order by d.id for update skip locked)
 returning id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,

@@ -42,7 +42,7 @@ order by 6 desc, consumer, topic, event_type, reason, status
 
 -- Those that have still the status $2: somebody else may be replaying the same ones.
 -- name: send_letters
-update settle_dlq_events set status = 'REPLAYING', replays = replays + 1, replayed_at = $3
+update settle_dlq_events set status = 'REPLAYING', replays = replays + 1, starts = 0, replayed_at = $3
 where id in (select value from json_each($1)) and status = $2
 returning id, consumer, consumer_version, status, reason, error, attempts, history, failed_at, blocks_key, replays,
        replayed_at, topic, message_key, log, position, message_id, source, event_type, subject, content_type,

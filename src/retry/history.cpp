@@ -1,11 +1,11 @@
-#include "base/failed_attempts.hpp"
+#include "retry/history.hpp"
 
 #include <algorithm>
 #include <boost/json.hpp>
 
 #include "base/text.hpp"
 
-namespace settle::inline v0 {
+namespace settle::retry {
 namespace {
 
 failure_class failure_class_from(std::string_view text) {
@@ -16,7 +16,7 @@ failure_class failure_class_from(std::string_view text) {
 
 }  // namespace
 
-std::string to_json(const std::vector<failed_attempt>& history) {
+std::string history_text(const std::vector<failed_attempt>& history) {
   boost::json::array all;
   const auto kept = std::min(history.size(), attempts_kept_max);
   for (auto one = history.end() - static_cast<std::ptrdiff_t>(kept); one != history.end(); ++one)
@@ -26,7 +26,7 @@ std::string to_json(const std::vector<failed_attempt>& history) {
   return boost::json::serialize(all);
 }
 
-std::vector<failed_attempt> failed_attempts_from_json(std::string_view text) {
+std::vector<failed_attempt> read_history(std::string_view text) {
   boost::system::error_code failed;
   const auto parsed = boost::json::parse({text.data(), text.size()}, failed);
   std::vector<failed_attempt> history;
@@ -45,4 +45,4 @@ std::vector<failed_attempt> failed_attempts_from_json(std::string_view text) {
   return history;
 }
 
-}  // namespace settle::inline v0
+}  // namespace settle::retry

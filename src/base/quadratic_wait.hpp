@@ -1,4 +1,4 @@
-// Retry arithmetic: pure, so that a test can read the whole schedule.
+// Pauses that grow with every failure in a row. Pure; src/retry builds on it.
 #pragma once
 
 #include <algorithm>
@@ -16,4 +16,4 @@ constexpr duration quadratic_wait(std::int64_t failures, duration unit, duration
   return n * n * unit;
 }
 
-}  // namespace settle
+}  // namespace settle::inline v0
