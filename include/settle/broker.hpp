@@ -126,11 +126,17 @@ struct subscribe_options {
   std::vector<std::string> topics;  // what it listens to; at least one
 };
 
+class broker_inspection;  // settle/driver/broker_inspection.hpp
+
 class broker {
  public:
   virtual ~broker() = default;
   virtual publisher& publishing() = 0;
   virtual std::unique_ptr<subscription> subscribe(const subscribe_options& options) = 0;
+
+  // Topics, groups and their lag, and reading messages without a group. Lives as long as the broker. Null:
+  // this one cannot be looked into.
+  virtual broker_inspection* inspection() { return nullptr; }
 };
 
 }  // namespace settle
