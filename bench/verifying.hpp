@@ -30,7 +30,7 @@ inline std::string verified_event_id(std::int64_t number) {
 }
 
 // The embedded broker with a copy of every event, and a group that has acknowledged none.
-inline std::unique_ptr<settle::database> fill_verified_broker(const std::string& path, std::int64_t events) {
+inline std::unique_ptr<settle::broker> fill_verified_broker(const std::string& path, std::int64_t events) {
   {
     const auto broker = settle::sqlite::open_broker(path);
     broker->subscribe({"warehouse", {"orders"}})->leave();
@@ -48,15 +48,15 @@ inline std::unique_ptr<settle::database> fill_verified_broker(const std::string&
       broker->publishing().publish(batch);
     }
   }
-  return settle::sqlite::open(path);
+  return settle::sqlite::open_broker(path);
 }
 
 inline report verify_report_of(const std::string& name, const std::string& what, settle::database& service,
-                               settle::database& broker, const verified_system& size) {
+                               settle::broker& broker, const verified_system& size) {
   constexpr double seconds_max = 30;
   settle::verify_report found;
-  const auto taken =
-      measure(size.events, [&] { found = settle::verify({.services = {&service}, .broker = &broker}); });
+  const auto taken = measure(
+      size.events, [&] { found = settle::verify({.services = {&service}, .broker = broker.inspection()}); });
   report r;
   r.name = name;
   r.what = fmt::format("{} of {} events, with {} ticks and notes of progress", what, size.events, size.ticks);

@@ -14,7 +14,7 @@
 #include "cli/help.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/text.hpp"
-#include "dead_letter/find.hpp"
+#include "inspect/dead_letters.hpp"
 #include "settle/dead_letter.hpp"
 
 namespace settle::cli {
@@ -29,14 +29,13 @@ struct discard_arguments {
   bool dry_run = false;
 };
 
-int tell_what_would_be(database& db, const dlq::search& found, std::int64_t matching, bool as_json) {
-  const auto letters = first_letters(db, found);
+int tell_what_would_be(const inspect::letters_plan& of, bool as_json) {
   if (as_json)
     fmt::print("{}\n",
-               json::serialize(json::object{{"matching", matching}, {"first", summaries_json(letters)}}));
+               json::serialize(json::object{{"matching", of.matching}, {"first", summaries_json(of.first)}}));
   else
-    fmt::print("would discard {}; nothing was changed\n{}", counted(matching, "letter"),
-               first_letters_text(letters, matching));
+    fmt::print("would discard {}; nothing was changed\n{}", counted(of.matching, "letter"),
+               first_letters_text(of.first, of.matching));
   return exit_ok;
 }
 
@@ -63,14 +62,9 @@ int discard_letters(context& shared, const discard_arguments& asked) {
   const stop_signals signals;
   const auto db = open_existing(shared.service_path(), file_kind::service);
   const auto which = undecided_filter(asked.which, db->env().now());
-  const dlq::search found(which, *which.status);
-  std::int64_t matching = 0;
-  {
-    auto tx = db->read();
-    matching = found.measure(tx).count;
-  }
-  require_found(which, matching);
-  if (asked.dry_run) return tell_what_would_be(*db, found, matching, shared.json);
+  const auto plan = inspect::plan_discard(*db, which, asked.dry_run ? dry_run_shown_max : 0);
+  require_found(which, plan.matching);
+  if (asked.dry_run) return tell_what_would_be(plan, shared.json);
   const auto note = [&](const discard_outcome& so_far) {
     if (so_far.discarded > 0) shared.note_done(counted(so_far.discarded, "letter") + " discarded");
   };

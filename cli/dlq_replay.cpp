@@ -16,7 +16,7 @@
 #include "cli/hints.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/text.hpp"
-#include "dead_letter/find.hpp"
+#include "inspect/dead_letters.hpp"
 #include "settle/dead_letter.hpp"
 
 namespace settle::cli {
@@ -43,24 +43,17 @@ void tell_spared(std::int64_t spared) {
              spared == 1 ? "it may" : "they may", spared == 1 ? "it" : "them");
 }
 
-// How many letters a replay is about, and how many it spares.
-struct extent {
-  std::int64_t matching = 0;
-  std::int64_t spared = 0;
-};
-
-int tell_what_would_be(database& db, const dlq::search& found, const extent& of, bool as_json) {
-  const auto letters = first_letters(db, found);
+int tell_what_would_be(const inspect::letters_plan& of, bool as_json) {
   if (as_json) {
-    fmt::print("{}\n",
-               json::serialize(json::object{
-                   {"matching", of.matching}, {"left_out", of.spared}, {"first", summaries_json(letters)}}));
+    fmt::print("{}\n", json::serialize(json::object{{"matching", of.matching},
+                                                    {"left_out", of.left_out},
+                                                    {"first", summaries_json(of.first)}}));
     return exit_ok;
   }
   fmt::print("would replay {}; nothing was sent\n", counted(of.matching, "letter"));
   std::fflush(stdout);
-  tell_spared(of.spared);
-  fmt::print("{}", first_letters_text(letters, of.matching));
+  tell_spared(of.left_out);
+  fmt::print("{}", first_letters_text(of.first, of.matching));
   return exit_ok;
 }
 
@@ -155,19 +148,12 @@ int replay_letters(context& shared, replay_arguments asked) {
   require_scope(asked.which, asked.all);
   const stop_signals signals;
   const auto db = open_existing(shared.service_path(), file_kind::service);
-  const auto now = db->env().now();
-  const auto which = undecided_filter(asked.which, now);
+  const auto which = undecided_filter(asked.which, db->env().now());
   asked.how.wait_max = std::chrono::seconds(asked.wait_seconds);
-  const auto found = dlq::search::to_replay(
-      which, *which.status,
-      *which.status == dead_letter_status::fresh ? timestamp::max() : now - asked.how.wait_max);
-  extent all;
-  {
-    auto tx = db->read();
-    all = {found.measure(tx).count, found.count_spared(tx)};
-  }
-  require_found(which, all.matching);
-  if (asked.dry_run) return tell_what_would_be(*db, found, all, shared.json);
+  const auto plan =
+      inspect::plan_replay(*db, which, asked.how.wait_max, asked.dry_run ? dry_run_shown_max : 0);
+  require_found(which, plan.matching);
+  if (asked.dry_run) return tell_what_would_be(plan, shared.json);
   const bool watched = !shared.json && ::isatty(STDERR_FILENO) == 1;
   progress_line line;
   const auto progress = [&](const replay_progress& n) {
@@ -177,7 +163,7 @@ int replay_letters(context& shared, replay_arguments asked) {
   };
   const auto outcome = replay(*db, which, asked.how, signals.stop(), progress);
   if (watched) fmt::print(stderr, "\r\x1b[K");
-  return tell_outcome(outcome, asked, all.spared, shared);
+  return tell_outcome(outcome, asked, plan.left_out, shared);
 }
 
 void add_pace(CLI::App& to, replay_arguments& into) {

@@ -17,7 +17,6 @@ constexpr std::size_t error_shown_max = 60;  // bytes, in a table
 constexpr std::size_t key_shown_max = 40;
 constexpr std::size_t hex_shown_max = 512;
 constexpr std::size_t hex_per_line = 16;
-constexpr std::size_t dry_run_shown_max = 20;
 
 std::string cut(std::string_view text, std::size_t bytes_max) {
   const auto line = one_line(text, bytes_max);
@@ -66,15 +65,6 @@ std::string history_text(const dead_letter& of) {
 }
 
 }  // namespace
-
-std::vector<dead_letter> first_letters(database& db, const dlq::search& found) {
-  std::vector<std::int64_t> ids;
-  {
-    auto tx = db.read();
-    ids = found.find(tx, {}, dry_run_shown_max);
-  }
-  return ids.empty() ? std::vector<dead_letter>() : dead_letters(db, {.ids = ids});
-}
 
 std::string first_letters_text(const std::vector<dead_letter>& letters, std::int64_t matching) {
   if (letters.empty()) return {};

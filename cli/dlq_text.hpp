@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "dead_letter/find.hpp"
 #include "settle/dead_letter.hpp"
 
 namespace settle::cli {
@@ -28,9 +27,8 @@ std::string letter_text(const dead_letter& of, timestamp now);
 boost::json::object letter_summary_json(const dead_letter& of);
 std::string letter_json(const dead_letter& of);
 
-// The first few of those that a dry run is about: read, as a table with how many more there are, and for
-// machines.
-std::vector<dead_letter> first_letters(database& db, const dlq::search& found);
+// The first few of those that a dry run is about: as a table with how many more there are, and for machines.
+constexpr std::size_t dry_run_shown_max = 20;
 std::string first_letters_text(const std::vector<dead_letter>& letters, std::int64_t matching);
 boost::json::array summaries_json(const std::vector<dead_letter>& letters);
 

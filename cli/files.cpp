@@ -9,9 +9,10 @@
 #include <system_error>
 
 #include "cli/failure.hpp"
-#include "queries/cli.hpp"
+#include "inspect/service.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "sql/migrations.hpp"
+#include "sqlite/inspection.hpp"
 
 namespace settle::cli {
 namespace {
@@ -69,9 +70,8 @@ bool is_in_wal_mode(const std::string& path) {
 }
 
 bool is_kind(database& db, file_kind kind) {
-  const auto found = db.read().execute(queries::cli::find_tables);
-  const bool is_service = found[0][0].integer() != 0;
-  const bool is_broker = found[0][1].integer() != 0;
+  const bool is_service = inspect::is_service_database(db);
+  const bool is_broker = db.speaks() == dialect::sqlite && sqlite::is_broker_file(db);
   const bool wanted = kind == file_kind::service ? is_service : is_broker;
   if (!wanted && (is_service || is_broker))
     throw failure(errc::invalid_argument,
@@ -106,6 +106,10 @@ std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
   auto db = compose::open_database(path, {.env = env, .statement_timeout = statement_timeout});
   require_schema(*db, kind);
   return db;
+}
+
+std::unique_ptr<broker_view> open_broker_view(const std::string& path) {
+  return std::make_unique<broker_view>(open_existing(path, file_kind::broker));
 }
 
 std::unique_ptr<database> open_for_publishing(const std::string& path) {

@@ -34,12 +34,16 @@ json::object extent_json(const group_extent& of) {
   return made;
 }
 
+json::object group_json(const inspected_group& of) {
+  return extent_json({of.group, of.topic, of.members_alive, of.lag.value_or(0), of.oldest, of.newest});
+}
+
 int list(const context& shared) {
-  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
-  const auto groups = sqlite::read_groups(*broker);
+  const auto broker = open_broker_view(shared.broker_path());
+  const auto groups = broker->inspection().groups({.with_times = true});
   if (shared.json) {
     json::array all;
-    for (const auto& one : groups) all.push_back(extent_json(one));
+    for (const auto& one : groups) all.push_back(group_json(one));
     fmt::print("{}\n", json::serialize(all));
     return exit_ok;
   }
@@ -50,7 +54,7 @@ int list(const context& shared) {
   const auto now = broker->env().now();
   std::vector<std::vector<std::string>> rows{{"group", "topic", "unread", "oldest", "members alive"}};
   for (const auto& one : groups)
-    rows.push_back({for_terminal(one.group), for_terminal(one.topic), grouped(one.unread),
+    rows.push_back({for_terminal(one.group), for_terminal(one.topic), grouped(one.lag.value_or(0)),
                     one.oldest ? age(now - *one.oldest) + " ago" : "", grouped(one.members_alive)});
   fmt::print("{}", table({align::left, align::left, align::right, align::left, align::right}, rows, 0));
   return exit_ok;

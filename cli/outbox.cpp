@@ -14,7 +14,8 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/text.hpp"
-#include "queries/cli.hpp"
+#include "once/claim_epochs.hpp"
+#include "outbox/rebase.hpp"
 
 namespace settle::cli {
 namespace {
@@ -44,7 +45,8 @@ int rebase(context& shared, bool confirmed) {
   const auto db = open_existing(shared.service_path(), file_kind::service, {}, rebase_timeout);
   if (!confirmed) explain_rebase(*db);
   auto tx = db->begin();
-  const auto waiting = tx.execute(queries::cli::rebase_outbox)[0][0].integer();
+  const auto waiting = outbox::rebase(tx);
+  keys::skip_claim_epochs(tx);
   tx.wake_on_commit();
   tx.commit();
   shared.note_done(fmt::format("{} was rebased", db->name()));

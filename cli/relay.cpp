@@ -12,9 +12,9 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
-#include "cli/status_report.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/text.hpp"
+#include "inspect/outbox.hpp"
 #include "settle/metrics.hpp"
 #include "settle/sqlite.hpp"
 
@@ -78,25 +78,25 @@ struct leave_at_end {
 // keep coming do not keep it running.
 void drain(service& what, database& outbox, const stop_signals& signals) {
   const leave_at_end give_back_shares{what};
-  const auto upto = read_outbox_total(outbox);
-  auto waiting = count_waiting(outbox, upto);
-  const auto failed = count_failed(outbox, upto);
+  const auto upto = inspect::read_numbers(outbox).highest;
+  const auto at_first = inspect::read_backlog(outbox, upto);
+  auto waiting = at_first.pending;
   auto moved_at = what.env().now();
   while (waiting > 0) {
     while (!signals.stop().stop_requested() && what.run_once(signals.cancel())) {
     }
-    const auto now_waiting = count_waiting(outbox, upto);
+    const auto now_waiting = inspect::read_backlog(outbox, upto).pending;
     if (now_waiting != std::exchange(waiting, now_waiting)) moved_at = what.env().now();
     if (waiting == 0) break;
     const auto still = counted(waiting, "event") + (waiting == 1 ? " still waits" : " still wait");
     if (signals.stop().stop_requested()) throw error(errc::cancelled, still);
-    if (const auto blocked = read_blocked(outbox); !blocked.empty())
+    if (const auto blocked = inspect::read_blocked(outbox); !blocked.empty())
       throw error(errc::destination_unavailable, fmt::format("{}: {}", still, blocked.front().last_error));
     if (what.env().now() - moved_at > patience)
       throw error(errc::store_busy, still + ", and the relay that owns them does not move");
     what.arrivals().wait(what.idle_wait(), signals.stop());
   }
-  if (const auto more = count_failed(outbox, upto) - failed; more > 0)
+  if (const auto more = inspect::read_backlog(outbox, upto).failed - at_first.failed; more > 0)
     throw error(errc::message_rejected,
                 fmt::format("the broker rejects {}; see `settle outbox failed`", counted(more, "event")));
 }

@@ -18,9 +18,9 @@ namespace {
 // message, which looks like work under way; the other order would show one that nobody has committed.
 int show_status(const context& shared) {
   const auto service = open_existing(shared.service_path(), file_kind::service);
-  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
-  const auto at_broker = read_broker_status(*broker);
-  const auto in_service = read_service_status(*service);
+  const auto broker = open_broker_view(shared.broker_path());
+  const auto at_broker = inspect::read_broker(broker->inspection());
+  const auto in_service = inspect::read_service(*service);
   fmt::print("{}", shared.json ? status_json(in_service, at_broker)
                                : with_given(status_text(in_service, at_broker), shared.given));
   return exit_ok;

@@ -9,7 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-json::object service_object(const service_status& of) {
+json::object service_object(const inspect::service_state& of) {
   json::array blocked;
   for (const auto& one : of.blocked)
     blocked.push_back({{"share", one.share},
@@ -19,44 +19,53 @@ json::object service_object(const service_status& of) {
   json::array consumers;
   for (const auto& one : of.consumers)
     consumers.push_back({{"consumer", safe_json_text(one.consumer)},
-                         {"dedup_records", one.records},
+                         {"dedup_records", one.dedup_records},
                          {"parked", one.parked},
                          {"dead_letters", one.dead_letters}});
   json::value oldest;
   if (of.oldest_pending_age) oldest = std::chrono::duration<double>(*of.oldest_pending_age).count();
   json::value published;
   if (of.published) published = *of.published;
-  return {{"file", safe_json_text(of.file)},
+  return {{"file", safe_json_text(of.name)},
           {"dialect", of.speaks == dialect::postgres ? "postgres" : "sqlite"},
           {"outbox",
-           {{"pending", of.pending},
+           {{"pending", of.backlog.pending},
             {"published", published},
-            {"delayed", of.delayed},
-            {"failed", of.failed},
+            {"delayed", of.backlog.delayed},
+            {"failed", of.backlog.failed},
             {"cluster_changed", of.cluster_changed},
             {"oldest_pending_age_seconds", oldest},
             {"blocked_shares", blocked}}},
-          {"relays", {{"alive", of.relays_alive}, {"shares_owned", of.shares_owned}}},
+          {"relays", {{"alive", of.relaying.alive}, {"shares_owned", of.relaying.shares_owned}}},
           {"consumers", consumers}};
 }
 
-json::object broker_object(const broker_status& of) {
+// What a broker does not tell is null.
+json::value number_or_null(const std::optional<std::int64_t>& of) {
+  return of ? json::value(*of) : json::value();
+}
+
+json::object broker_object(const inspect::broker_state& of) {
   json::array topics;
   for (const auto& one : of.topics)
-    topics.push_back(
-        {{"topic", safe_json_text(one.name)}, {"messages", one.messages}, {"partitions", one.partitions}});
+    topics.push_back({{"topic", safe_json_text(one.name)},
+                      {"messages", number_or_null(one.messages)},
+                      {"partitions", one.partitions}});
   json::array groups;
   for (const auto& one : of.groups)
-    groups.push_back({{"group", safe_json_text(one.name)},
+    groups.push_back({{"group", safe_json_text(one.group)},
                       {"topic", safe_json_text(one.topic)},
-                      {"lag", one.lag},
+                      {"lag", number_or_null(one.lag)},
                       {"members_alive", one.members_alive}});
-  return {{"file", safe_json_text(of.file)}, {"bytes", of.bytes}, {"topics", topics}, {"groups", groups}};
+  return {{"file", safe_json_text(of.name)},
+          {"bytes", number_or_null(of.bytes)},
+          {"topics", topics},
+          {"groups", groups}};
 }
 
 }  // namespace
 
-std::string status_json(const service_status& service, const broker_status& broker) {
+std::string status_json(const inspect::service_state& service, const inspect::broker_state& broker) {
   return json::serialize(
              json::object{{"service", service_object(service)}, {"broker", broker_object(broker)}}) +
          "\n";

@@ -11,45 +11,48 @@ namespace {
 
 using rows = std::vector<std::vector<std::string>>;
 
-std::string service_text(const service_status& of) {
-  auto out = fmt::format("Service  {}\n", for_terminal(of.file));
+std::string service_text(const inspect::service_state& of) {
+  auto out = fmt::format("Service  {}\n", for_terminal(of.name));
   const auto since =
       of.oldest_pending_age ? fmt::format(" (oldest for {})", age(*of.oldest_pending_age)) : std::string();
-  out += fmt::format("  outbox   {} pending{}", grouped(of.pending), since);
-  if (of.delayed > 0) out += fmt::format(", {} delayed", grouped(of.delayed));
-  if (of.failed > 0) out += fmt::format(", {} failed", grouped(of.failed));
+  out += fmt::format("  outbox   {} pending{}", grouped(of.backlog.pending), since);
+  if (of.backlog.delayed > 0) out += fmt::format(", {} delayed", grouped(of.backlog.delayed));
+  if (of.backlog.failed > 0) out += fmt::format(", {} failed", grouped(of.backlog.failed));
   if (of.published) out += fmt::format(", {} published", grouped(*of.published));
   out += '\n';
-  out += fmt::format("  relays   {} alive", of.relays_alive);
-  if (of.relays_alive > 0)
-    out += fmt::format(", owning {} of the {} shares of keys", of.shares_owned, outbox::share_count);
+  out += fmt::format("  relays   {} alive", of.relaying.alive);
+  if (of.relaying.alive > 0)
+    out += fmt::format(", owning {} of the {} shares of keys", of.relaying.shares_owned, outbox::share_count);
   out += '\n';
   if (!of.consumers.empty()) {
     rows lines{{"consumer", "dedup records", "parked", "dead letters"}};
     for (const auto& one : of.consumers)
-      lines.push_back(
-          {for_terminal(one.consumer), grouped(one.records), grouped(one.parked), grouped(one.dead_letters)});
+      lines.push_back({for_terminal(one.consumer), grouped(one.dedup_records), grouped(one.parked),
+                       grouped(one.dead_letters)});
     out += '\n' + table({align::left, align::right, align::right, align::right}, lines, 2);
   }
   return out;
 }
 
-std::string broker_text(const broker_status& of) {
-  auto out = fmt::format("Broker   {}\n", for_terminal(of.file));
+// What a broker does not tell is left out.
+std::string grouped_if_known(const std::optional<std::int64_t>& of) { return of ? grouped(*of) : ""; }
+
+std::string broker_text(const inspect::broker_state& of) {
+  auto out = fmt::format("Broker   {}\n", for_terminal(of.name));
   if (of.topics.empty()) return out + "  no topics yet\n";
   rows topics{{"topic", "messages", "partitions"}};
   for (const auto& one : of.topics)
-    topics.push_back({for_terminal(one.name), grouped(one.messages), grouped(one.partitions)});
+    topics.push_back({for_terminal(one.name), grouped_if_known(one.messages), grouped(one.partitions)});
   out += table({align::left, align::right, align::right}, topics, 2) + '\n';
   if (of.groups.empty()) return out + "  no consumer groups yet\n";
   rows groups{{"group", "topic", "lag", "members alive"}};
   for (const auto& one : of.groups)
-    groups.push_back(
-        {for_terminal(one.name), for_terminal(one.topic), grouped(one.lag), grouped(one.members_alive)});
+    groups.push_back({for_terminal(one.group), for_terminal(one.topic), grouped_if_known(one.lag),
+                      grouped(one.members_alive)});
   return out + table({align::left, align::left, align::right, align::right}, groups, 2);
 }
 
-std::string attention_text(const service_status& service, const broker_status& broker) {
+std::string attention_text(const inspect::service_state& service, const inspect::broker_state& broker) {
   std::string out;
   if (service.cluster_changed)
     out +=
@@ -60,30 +63,30 @@ std::string attention_text(const service_status& service, const broker_status& b
     out +=
         fmt::format("! share {} is blocked, {} waiting, {}: {}\n", one.share, counted(one.waiting, "event"),
                     counted(one.failures, "failed attempt"), for_terminal(one.last_error));
-  if (service.failed > 0)
+  if (const auto failed = service.backlog.failed; failed > 0)
     out += fmt::format("! {} given up because the broker rejects {}: see `settle outbox failed`\n",
-                       service.failed == 1 ? "1 event was" : grouped(service.failed) + " events were",
-                       service.failed == 1 ? "it" : "them");
+                       failed == 1 ? "1 event was" : grouped(failed) + " events were",
+                       failed == 1 ? "it" : "them");
   for (const auto& one : service.consumers)
     if (one.dead_letters > 0)
       out += fmt::format("! {} has {}: see `settle dlq list --consumer {}`\n", for_terminal(one.consumer),
                          counted(one.dead_letters, "dead letter"), for_terminal(one.consumer));
-  if (service.pending > 0 && service.relays_alive == 0)
+  if (service.backlog.pending > 0 && service.relaying.alive == 0)
     out += fmt::format("! {}, but no relay is alive: run `settle relay`\n",
-                       counted(service.pending, "pending event"));
+                       counted(service.backlog.pending, "pending event"));
   for (const auto& one : broker.groups)
-    if (one.lag > 0 && one.members_alive == 0)
+    if (one.lag.value_or(0) > 0 && one.members_alive == 0)
       out += fmt::format(
           "! group {} has {} of {} to read and no member is alive: start the consumer, or if it is retired,\n"
           "  `settle group remove {}`; until then they are kept\n",
-          for_terminal(one.name), counted(one.lag, "message"), for_terminal(one.topic),
-          for_terminal(one.name));
+          for_terminal(one.group), counted(*one.lag, "message"), for_terminal(one.topic),
+          for_terminal(one.group));
   return out;
 }
 
 }  // namespace
 
-std::string status_text(const service_status& service, const broker_status& broker) {
+std::string status_text(const inspect::service_state& service, const inspect::broker_state& broker) {
   const auto attention = attention_text(service, broker);
   return service_text(service) + '\n' + broker_text(broker) + (attention.empty() ? "" : '\n' + attention);
 }

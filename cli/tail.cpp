@@ -14,33 +14,31 @@
 #include "cli/help.hpp"
 #include "cli/message_text.hpp"
 #include "cli/stop_signals.hpp"
-#include "cli/topic_reader.hpp"
+#include "settle/driver/broker_inspection.hpp"
 
 namespace settle::cli {
 namespace {
 
-constexpr std::int64_t page_max = 256;     // positions read at once; payloads are read one by one
-constexpr std::int64_t last_max = 10'000;  // what --last accepts; more is --from-start
+constexpr std::size_t last_max = 10'000;  // what --last accepts; more is --from-start
 constexpr duration poll = std::chrono::milliseconds(500);
 
 struct tail_arguments {
   std::string topic;
   bool from_start = false;
-  std::int64_t last = 10;
+  std::size_t last = 10;
   bool follow = false;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
 };
 
 class printer {
  public:
-  printer(topic_reader& from, std::int64_t max, bool json) : from_(from), left_(max), json_(json) {}
+  printer(std::int64_t max, bool json) : left_(max), json_(json) {}
 
   // Prints them, as far as the maximum allows, so that whoever reads a pipe gets them now.
-  void print(const std::vector<std::int64_t>& positions) {
-    for (const auto position : positions) {
+  void print(const std::vector<placed_message>& messages) {
+    for (const auto& one : messages) {
       if (left_ == 0) break;
-      const auto m = from_.at(position);
-      fmt::print("{}", json_ ? message_json(m) : message_text(m));
+      fmt::print("{}", json_ ? message_json(one.content) : message_text(one.content));
       --left_;
     }
     std::fflush(stdout);
@@ -49,40 +47,51 @@ class printer {
   bool done() const { return left_ == 0 || std::ferror(stdout) != 0; }
 
  private:
-  topic_reader& from_;
   std::int64_t left_;
   bool json_;
 };
 
-// Everything after `position` that is there now; returns the position that was reached.
-std::int64_t print_after(topic_reader& reader, printer& out, std::int64_t position,
+// Everything after `place` that is there now; returns the place that was reached.
+log_position print_after(broker_log& log, const std::string& topic, printer& out, log_position place,
                          const std::stop_token& stop) {
   while (!out.done() && !stop.stop_requested()) {
-    const auto page = reader.after(position, page_max);
+    const auto page = log.read(topic, place, {});
     if (page.empty()) break;
     out.print(page);
-    position = page.back();
+    place = page.back().place;
   }
-  return position;
+  return place;
 }
 
-void tail_topic(database& broker, const tail_arguments& wanted, bool json, const std::stop_token& stop) {
-  topic_reader reader(broker, wanted.topic);
-  printer out(reader, wanted.max, json);
-  const auto arrivals = wanted.follow ? broker.watch() : nullptr;
-  std::int64_t position = 0;
-  if (wanted.from_start) {
-    position = print_after(reader, out, 0, stop);
-  } else {
-    // Where following begins if there is no message to begin after: an empty topic, or --last 0.
-    position = reader.head();
-    const auto found = reader.last(wanted.last);
-    if (!found.empty()) position = found.back();
-    out.print(found);
-  }
+void require_topic(broker_inspection& broker, const std::string& name) {
+  auto topics = broker.topics();
+  if (std::ranges::find(topics, name, &inspected_topic::name) != topics.end()) return;
+  std::ranges::sort(topics, {}, &inspected_topic::name);
+  std::string known;
+  for (const auto& one : topics) known += (known.empty() ? "" : ", ") + one.name;
+  throw failure(errc::invalid_argument,
+                known.empty()
+                    ? fmt::format("there is no topic '{}'; the broker has none yet: publish an event and "
+                                  "run `settle relay`",
+                                  name)
+                    : fmt::format("there is no topic '{}'; known topics: {}", name, known));
+}
+
+void tail_topic(broker_inspection& broker, const tail_arguments& wanted, bool json,
+                const std::stop_token& stop) {
+  require_topic(broker, wanted.topic);
+  auto* const log = broker.log();
+  if (log == nullptr)
+    throw failure(errc::invalid_argument,
+                  fmt::format("{} cannot be read from a place: it keeps no messages for those who only look",
+                              broker.name()));
+  printer out(wanted.max, json);
+  const auto arrivals = wanted.follow ? log->arrivals() : nullptr;
+  const auto from = wanted.from_start ? log_position() : log->before_last(wanted.topic, wanted.last);
+  auto place = print_after(*log, wanted.topic, out, from, stop);
   while (wanted.follow && !out.done() && !stop.stop_requested()) {
     arrivals->wait(poll, stop);
-    position = print_after(reader, out, position, stop);
+    place = print_after(*log, wanted.topic, out, place, stop);
   }
 }
 
@@ -90,8 +99,8 @@ int tail_command(const context& shared, const tail_arguments& wanted) {
   // Only following needs them; a plain tail ends at once when it is interrupted.
   std::optional<stop_signals> signals;
   if (wanted.follow) signals.emplace();
-  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
-  tail_topic(*broker, wanted, shared.json, signals ? signals->stop() : std::stop_token());
+  const auto broker = open_broker_view(shared.broker_path());
+  tail_topic(broker->inspection(), wanted, shared.json, signals ? signals->stop() : std::stop_token());
   return exit_ok;
 }
 
@@ -109,7 +118,7 @@ void add_tail(CLI::App& to, context& shared) {
                     ->option_text(" ");
   command->add_option("--last", wanted->last, "Begin with the last N messages, 0 to 10,000. Default: 10")
       ->option_text("N")
-      ->check(CLI::Range(std::int64_t{0}, last_max))
+      ->check(CLI::Range(std::size_t{0}, last_max))
       ->excludes(start);
   command->add_flag("-f,--follow", wanted->follow, "Keep printing what arrives, until Ctrl-C")
       ->option_text(" ");

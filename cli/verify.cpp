@@ -16,7 +16,7 @@
 #include "cli/hints.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
-#include "queries/cli.hpp"
+#include "inspect/service.hpp"
 
 namespace settle::cli {
 namespace {
@@ -33,10 +33,7 @@ struct verify_arguments {
 bool same_database(database& left, database& right) {
   if (left.speaks() != right.speaks()) return false;
   if (left.speaks() == dialect::sqlite) return same_file(left.name(), right.name());
-  const auto id_of = [](database& of) {
-    return of.read().execute(queries::cli::read_database_id)[0][0].text();
-  };
-  return id_of(left) == id_of(right);
+  return inspect::read_database_id(left) == inspect::read_database_id(right);
 }
 
 std::vector<std::unique_ptr<database>> open_services(const std::vector<std::string>& paths) {
@@ -157,8 +154,8 @@ int verify_command(const context& shared, const verify_arguments& wanted) {
       open_services(wanted.services.empty() ? std::vector{shared.service_path()} : wanted.services);
   verify_input input;
   for (const auto& one : services) input.services.push_back(one.get());
-  const auto broker = open_existing(shared.broker_path(), file_kind::broker);
-  input.broker = broker.get();
+  const auto broker = open_broker_view(shared.broker_path());
+  input.broker = &broker->inspection();
   input.examples_max = static_cast<std::size_t>(wanted.examples);
   const auto report = verify(input);
   if (shared.json)

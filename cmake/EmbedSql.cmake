@@ -2,7 +2,8 @@
 #
 # settle_embed_queries(<capability> <folder>): <folder>/sql/<dialect>/*.sql, each query introduced by a
 # line `-- name: <identifier>`, becomes `settle::queries::<capability>::<identifier>` in the generated header
-# `queries/<capability>.hpp`.
+# `queries/<capability>.hpp`, and the names of its columns `<identifier>_columns::<column>`. If its columns differ
+# between the dialects, the build stops; the header is replaced only by a whole one.
 #
 # settle_embed_migrations(<set> <folder>): <folder>/NNNN_name.sql, in order, become
 # `settle::migrations::<set>` in `queries/migrations_<set>.hpp`.
@@ -16,7 +17,8 @@ function(settle_embed_queries capability folder)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed_queries.awk)
   add_custom_command(
     OUTPUT ${header}
-    COMMAND awk -v capability=${capability} -f ${script} ${sqlite} ${postgres} > ${header}
+    COMMAND awk -v capability=${capability} -f ${script} ${sqlite} ${postgres} > ${header}.new
+    COMMAND ${CMAKE_COMMAND} -E rename ${header}.new ${header}
     DEPENDS ${script} ${sqlite} ${postgres}
     COMMENT "Embedding the queries of ${capability}" VERBATIM)
   set(SETTLE_GENERATED_HEADERS ${SETTLE_GENERATED_HEADERS} ${header} PARENT_SCOPE)
@@ -47,7 +49,7 @@ settle_embed_queries(quantity ${PROJECT_SOURCE_DIR}/src/quantity)
 settle_embed_queries(verify ${PROJECT_SOURCE_DIR}/src/verify)
 settle_embed_queries(doctor ${PROJECT_SOURCE_DIR}/src/doctor)
 settle_embed_queries(broker ${PROJECT_SOURCE_DIR}/drivers/sqlite)
-settle_embed_queries(cli ${PROJECT_SOURCE_DIR}/cli)
+settle_embed_queries(inspect ${PROJECT_SOURCE_DIR}/src/inspect)
 settle_embed_migrations(sqlite ${PROJECT_SOURCE_DIR}/migrations/sqlite)
 settle_embed_migrations(postgres ${PROJECT_SOURCE_DIR}/migrations/postgres)
 settle_embed_migrations(sqlite_broker ${PROJECT_SOURCE_DIR}/migrations/sqlite_broker)

@@ -399,7 +399,7 @@ http::response app::metrics_page() {
     gauges[series_of("settle_store_up", {{"store", store}})] = answered ? 1 : 0;
   };
   read("service", [&] { read_service_gauges(*service_view_, gauges); });
-  read("broker", [&] { read_broker_gauges(*broker_file_, gauges); });
+  read("broker", [&] { read_broker_gauges(*broker_->inspection(), gauges); });
   return http::text(200, metrics_content_type,
                     metrics_text(counters_.snapshot(), gauges, counters_.times_snapshot()));
 }

@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "processes.hpp"
 #include "roles.hpp"
+#include "settle/driver/broker_inspection.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/verify.hpp"
 
@@ -87,7 +89,7 @@ class storm {
     prepare(of);
     orders_ = settle::sqlite::open(of.data + "/orders.db");
     warehouse_ = settle::sqlite::open(of.data + "/warehouse.db");
-    broker_ = settle::sqlite::open(of.data + "/broker.db");
+    broker_ = settle::sqlite::open_broker(of.data + "/broker.db");
     const auto due = make_strikes(of);
     strikes_.assign(due.begin(), due.end());
     const auto add = [&](role what, int count) {
@@ -179,13 +181,23 @@ class storm {
     }
   }
 
+  // Messages that the broker holds more than once.
+  std::int64_t extra_copies() {
+    std::int64_t messages = 0;
+    std::set<std::string> distinct;
+    broker_->inspection()->log()->scan([](std::string_view, std::string_view) {},
+                                       [&](const settle::kept_message& one) {
+                                         ++messages;
+                                         distinct.emplace(one.id);
+                                       });
+    return messages - static_cast<std::int64_t>(distinct.size());
+  }
+
   int verdict(double took) {
     screen_.clear();
     const auto report =
-        settle::verify({.services = {orders_.get(), warehouse_.get()}, .broker = broker_.get()});
-    const auto copies = broker_->read()
-                            .execute("select count(*) - count(distinct event_id) from broker_messages")[0][0]
-                            .integer();
+        settle::verify({.services = {orders_.get(), warehouse_.get()}, .broker = broker_->inspection()});
+    const auto copies = extra_copies();
     fmt::print("\nAfter {:.1f} s: {} processes killed, {} stopped past their lease.\n", took, kills_,
                pauses_);
     fmt::print("The broker held {} extra copies of messages{}.\n", grouped(copies),
@@ -206,7 +218,8 @@ class storm {
   }
 
   const settings& of_;
-  std::unique_ptr<settle::database> orders_, warehouse_, broker_;
+  std::unique_ptr<settle::database> orders_, warehouse_;
+  std::unique_ptr<settle::broker> broker_;
   std::deque<strike> strikes_;
   std::vector<std::unique_ptr<place_holder>> places_;
   std::deque<std::pair<place_holder*, steady::time_point>> frozen_;

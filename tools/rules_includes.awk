@@ -65,6 +65,7 @@ function may(from, to) {
   if (to == "sql" || to == "broker") return 1
   if (to == "shared") return from !~ /^driver:/
   if (from == "compose") return to != "cli" && to != "daemon"
+  if (from == "inspect") return to == "dead_letter"  # what a replay is about is decided there
   return 0  # a capability and a driver know none of the others
 }
 

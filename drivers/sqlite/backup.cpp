@@ -66,7 +66,7 @@ std::int64_t prepare_restored_service(const std::string& path) {
   tx.execute(queries::broker::set_tick, {seconds * numbers_per_second});
   const auto raised = tx.execute(queries::broker::raise_generation);
   tx.commit("restore.service");
-  return raised[0][0].integer();
+  return raised[0][queries::broker::raise_generation_columns::generation].integer();
 }
 
 void prepare_restored_broker(const std::string& path) {

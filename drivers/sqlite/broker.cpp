@@ -72,7 +72,9 @@ embedded_broker::embedded_broker(const std::string& path, const broker_options& 
       file_((check(opts), open(path, {.env = opts.env, .busy_timeout = opts.busy_timeout, .vfs = opts.vfs}))),
       batcher_([this](calls waiting) { return store(waiting); }, concurrent_calls) {
   sql::apply_migrations(*file_, migrations::sqlite_broker);
-  id_ = file_->read().execute(queries::broker::read_broker_id)[0][0].text();
+  id_ = file_->read()
+            .execute(queries::broker::read_broker_id)[0][queries::broker::read_broker_id_columns::broker_id]
+            .text();
 }
 
 topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& name) const {
@@ -81,7 +83,8 @@ topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& nam
     tx.execute(queries::broker::add_topic, {name, options_.partitions});
     found = tx.execute(queries::broker::find_topic, {name});
   }
-  return {found[0][0].integer(), static_cast<int>(found[0][1].integer())};
+  namespace columns = queries::broker::find_topic_columns;
+  return {found[0][columns::topic].integer(), static_cast<int>(found[0][columns::partitions].integer())};
 }
 
 // Why a message cannot be stored now, or nothing. A later one of its topic and key must not overtake it.
@@ -166,8 +169,8 @@ bool embedded_broker::expire(transaction& tx, std::int64_t topic, int partition,
   const auto remove = [&](std::int64_t looked_at) {
     const auto keep = tx.execute(queries::broker::first_message_to_keep,
                                  {topic, partition, now - options_.keep, looked_at});
-    return tx.execute(queries::broker::delete_messages_below, {topic, partition, keep[0][0].integer()})
-        .affected();
+    const auto first_kept = keep[0][queries::broker::first_message_to_keep_columns::first_kept].integer();
+    return tx.execute(queries::broker::delete_messages_below, {topic, partition, first_kept}).affected();
   };
   if (remove(1) == 0) return false;  // the oldest has to stay: as a rule this is all that is looked at
   remove(rows_max);
@@ -187,12 +190,13 @@ broker_room embedded_broker::room_for(transaction& tx) {
 // Where nothing is stored nothing expires either, and what nobody needs any more would refuse messages for
 // ever.
 bool embedded_broker::make_room(transaction& tx) {
+  namespace columns = queries::broker::read_all_topics_columns;
   constexpr std::int64_t slice = 100;  // per partition
   const auto topics = tx.execute(queries::broker::read_all_topics);
   bool gone = false;
   for (std::size_t i = 0; i < topics.size(); ++i)
-    for (int partition = 0; partition < topics[i][1].integer(); ++partition)
-      gone = expire(tx, topics[i][0].integer(), partition, slice) || gone;
+    for (int partition = 0; partition < topics[i][columns::partitions].integer(); ++partition)
+      gone = expire(tx, topics[i][columns::topic].integer(), partition, slice) || gone;
   return gone;
 }
 

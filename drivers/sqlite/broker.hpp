@@ -15,6 +15,7 @@
 #include "base/batcher.hpp"
 #include "settle/driver/broker.hpp"
 #include "settle/sqlite.hpp"
+#include "sqlite/inspection.hpp"
 #include "sqlite/room.hpp"
 
 namespace settle::inline v0::sqlite {
@@ -33,6 +34,7 @@ class embedded_broker final : public broker, public publisher {
   broker_traits traits() const override { return {}; }
   // At most for busy_timeout, whatever the limits.
   std::vector<publish_result> publish(std::span<const message> batch, const call_limits& limits) override;
+  broker_inspection* inspection() override { return &inspection_; }
 
   // In a write transaction. Topics are never removed, so what was found once stays true; but one made
   // here counts only if the transaction commits, hence no cache on this path.
@@ -56,6 +58,7 @@ class embedded_broker final : public broker, public publisher {
 
   broker_options options_;
   std::unique_ptr<database> file_;
+  embedded_inspection inspection_{*file_};
   std::string id_;
   broker_room room_;  // these three are used by one store() at a time
   bool made_room_ = false;

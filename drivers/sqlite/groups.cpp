@@ -21,26 +21,32 @@ struct found_group {
 };
 
 group_extent measure(transaction& tx, const found_group& one) {
+  namespace columns = queries::broker::measure_unread_columns;
   group_extent made{.group = one.group, .topic = one.topic, .members_alive = one.members_alive};
   for (int partition = 0; partition < one.partitions; ++partition) {
-    const auto row = tx.execute(queries::broker::measure_unread, {one.topic_number, partition, one.scope});
-    if (row[0][0].integer() == 0) continue;
-    made.unread += row[0][0].integer();
-    made.oldest = std::min(made.oldest.value_or(timestamp::max()), row[0][1].time());
-    made.newest = std::max(made.newest.value_or(timestamp::min()), row[0][2].time());
+    const auto rows = tx.execute(queries::broker::measure_unread, {one.topic_number, partition, one.scope});
+    const auto row = rows[0];
+    if (row[columns::messages].integer() == 0) continue;
+    made.unread += row[columns::messages].integer();
+    made.oldest = std::min(made.oldest.value_or(timestamp::max()), row[columns::oldest].time());
+    made.newest = std::max(made.newest.value_or(timestamp::min()), row[columns::newest].time());
   }
   return made;
 }
 
 std::vector<found_group> find(transaction& tx, const group_choice& which) {
+  namespace columns = queries::broker::read_group_columns;
   const auto running = sql::running_at(tx.env().now(), duration::zero());
   const auto rows = tx.execute(queries::broker::read_group, {which.group, running.now, running.latest});
   std::vector<found_group> found;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!which.topic.empty() && rows[i][1].text() != which.topic) continue;
-    found.push_back({rows[i][0].text(), rows[i][1].text(), rows[i][2].integer(),
-                     static_cast<int>(rows[i][3].integer()), rows[i][4].integer(),
-                     fmt::format("group/{}/{}", rows[i][2].integer(), rows[i][0].text())});
+    const auto row = rows[i];
+    const auto& group = row[columns::group_name].text();
+    const auto& topic = row[columns::topic_name].text();
+    const auto topic_number = row[columns::topic_number].integer();
+    if (!which.topic.empty() && topic != which.topic) continue;
+    found.push_back({group, topic, topic_number, static_cast<int>(row[columns::partitions].integer()),
+                     row[columns::members_alive].integer(), fmt::format("group/{}/{}", topic_number, group)});
   }
   return found;
 }
@@ -63,10 +69,12 @@ std::vector<found_group> find_idle(transaction& tx, const group_choice& which) {
 // Rows of shares stay, because a consumer remembers their epochs; only their position says where a group is.
 void place(transaction& tx, const found_group& one, timestamp to) {
   for (int partition = 0; partition < one.partitions; ++partition) {
-    const auto position = to == timestamp::min() ? 0
-                                                 : tx.execute(queries::broker::last_position_before,
-                                                              {one.topic_number, partition, to})[0][0]
-                                                       .integer();
+    std::int64_t position = 0;
+    if (to != timestamp::min())
+      position = tx.execute(queries::broker::last_position_before,
+                            {one.topic_number, partition,
+                             to})[0][queries::broker::last_position_before_columns::position]
+                     .integer();
     tx.execute(queries::broker::place_group, {one.scope, partition, position});
   }
   tx.execute(queries::broker::remove_members, {one.scope});

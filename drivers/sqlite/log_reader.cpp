@@ -10,25 +10,28 @@
 namespace settle::inline v0::sqlite {
 namespace {
 
+namespace columns = queries::broker::read_partition_columns;
+
 constexpr std::size_t worth_a_thread = 256;  // messages
 
 message message_of(result& rows, std::size_t row, std::string_view topic) {
-  auto extensions = attributes_from_json(rows[row][8].text());
+  auto extensions = attributes_from_json(rows[row][columns::extensions].text());
   rename_old_attributes(extensions);
-  return {.id = rows.take(row, 1).take_text(),
-          .source = rows.take(row, 2).take_text(),
-          .type = rows.take(row, 3).take_text(),
+  return {.id = rows.take(row, columns::event_id).take_text(),
+          .source = rows.take(row, columns::source).take_text(),
+          .type = rows.take(row, columns::event_type).take_text(),
           .topic = std::string(topic),
-          .key = rows.take(row, 4).take_text(),
-          .subject = rows.take(row, 5).take_text(),
-          .content_type = rows.take(row, 6).take_text(),
-          .time = rows[row][7].time(),
+          .key = rows.take(row, columns::key).take_text(),
+          .subject = rows.take(row, columns::subject).take_text(),
+          .content_type = rows.take(row, columns::content_type).take_text(),
+          .time = rows[row][columns::time].time(),
           .extensions = std::move(extensions),
-          .payload = rows.take(row, 9).take_bytes()};
+          .payload = rows.take(row, columns::payload).take_bytes()};
 }
 
 std::optional<timestamp> stored_at(const result::row& of) {
-  return of[10].is_null() ? std::nullopt : std::optional(of[10].time());
+  const auto& at = of[columns::stored_at];
+  return at.is_null() ? std::nullopt : std::optional(at.time());
 }
 
 // What will be asked for next if nothing else happens: the partitions take turns to be the first.
@@ -73,7 +76,7 @@ std::vector<log_message> log_reader::read_now(const log_request& wanted) const {
                               : tx.execute(queries::broker::read_partition,
                                            {from.topic, from.partition, from.after, room}));
     for (std::size_t row = 0; row < parts.back().size(); ++row)
-      order.push_back({parts.back()[row][0].integer(), parts.size() - 1, row});
+      order.push_back({parts.back()[row][columns::position].integer(), parts.size() - 1, row});
   }
   std::ranges::sort(order, {}, &place::position);
   all.reserve(order.size());

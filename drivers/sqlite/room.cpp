@@ -28,11 +28,16 @@ std::string broker_room::trouble(const std::string& file) const {
 }
 
 broker_room read_room(transaction& tx, std::int64_t bytes_max) {
-  broker_room room{tx.execute(queries::broker::used_bytes)[0][0].integer(), bytes_max, {}};
+  broker_room room{
+      tx.execute(queries::broker::used_bytes)[0][queries::broker::used_bytes_columns::bytes].integer(),
+      bytes_max,
+      {}};
   if (!room.is_tight()) return room;
   const auto running = sql::running_at(tx.env().now(), duration::zero());
   const auto rows = tx.execute(queries::broker::find_stuck_groups, {running.now, running.latest});
-  for (std::size_t i = 0; i < rows.size(); ++i) room.stuck.push_back({rows[i][0].text(), rows[i][1].text()});
+  namespace columns = queries::broker::find_stuck_groups_columns;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    room.stuck.push_back({rows[i][columns::group_name].text(), rows[i][columns::topic_name].text()});
   return room;
 }
 

@@ -40,6 +40,8 @@ class subscription;
 struct subscribe_options;
 struct broker_traits;
 
+class broker_inspection;  // settle/driver/broker_inspection.hpp
+
 class broker {
  public:
   virtual ~broker() = default;
@@ -48,6 +50,10 @@ class broker {
   virtual std::unique_ptr<subscription> subscribe(const subscribe_options& options) = 0;
   // Does not change while the broker lives.
   virtual broker_traits traits() const = 0;
+
+  // Topics, groups and their lag, and reading messages without a group. Lives as long as the broker. Null:
+  // this one cannot be looked into.
+  virtual broker_inspection* inspection() { return nullptr; }
 };
 
 }  // namespace settle::inline v0

@@ -7,7 +7,8 @@
 //   settle::note_committed(tx, {.topic = "orders", .key = customer, .subject = order_id, .event = id});
 //   settle::note_applied(tx, "warehouse", {.topic = "orders", .key = customer, .subject = order_id});
 //
-//   auto report = settle::verify({.services = {orders.get(), warehouse.get()}, .broker = broker.get()});
+//   auto report = settle::verify(
+//       {.services = {orders.get(), warehouse.get()}, .broker = broker->inspection()});
 //   if (!report.clean()) …
 #pragma once
 
@@ -34,10 +35,14 @@ struct effect {
 void note_committed(transaction& tx, const effect& what);
 void note_applied(transaction& tx, const std::string& consumer, const effect& what);
 
+class broker_inspection;  // settle/driver/broker_inspection.hpp
+
 struct verify_input {
   std::vector<database*> services;  // every database with an outbox or an effect log
-  database* broker = nullptr;       // the embedded broker's file; null: published and pending are not judged
-  std::size_t examples_max = 10;    // how many findings to name, per kind
+  // broker::inspection(); null, or of a broker that cannot be read from a place: published and pending are
+  // not judged.
+  broker_inspection* broker = nullptr;
+  std::size_t examples_max = 10;  // how many findings to name, per kind
 };
 
 struct verify_finding {

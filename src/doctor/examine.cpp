@@ -89,13 +89,14 @@ bool examine_schema(database& db, findings& into) try {
 namespace {
 
 void find_damage(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::quick_check_columns;
   const auto rows = tx.execute(queries::doctor::quick_check);
   for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i][0].text() != "ok")
+    if (rows[i][columns::problem].text() != "ok")
       into.push_back({.level = severity::problem,
                       .code = "damaged",
                       .title = "The file is damaged",
-                      .seen = rows[i][0].text(),
+                      .seen = rows[i][columns::problem].text(),
                       .why = "what is read from it may be wrong",
                       .advice = "Restore the newest backup (settle restore) and keep the damaged file."});
 }

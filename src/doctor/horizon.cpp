@@ -23,27 +23,31 @@ std::string held_back(const value& transactions) {
 }
 
 void find_old_transactions(transaction& tx, const limits& normal, findings& into) {
+  namespace columns = queries::doctor::old_transactions_columns;
   const auto rows = tx.execute(queries::doctor::old_transactions, {normal.transaction_age.count()});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
-    const bool idle = row[4].text().starts_with("idle in transaction");
-    const auto age = microseconds(row[5].integer());
+    const bool idle = row[columns::state].text().starts_with("idle in transaction");
+    const auto age = microseconds(row[columns::age].integer());
     into.push_back({.level = by_age(age, normal),
                     .code = idle ? "idle_in_transaction" : "long_transaction",
                     .title = idle ? "A session sits idle in an open transaction"
                                   : "A transaction has been running for long",
-                    .seen = fmt::format("process {} of {} ({}, from {}), {} for {}, {}; last statement: {}",
-                                        row[0].integer(), row[1].text(), row[2].text(), row[3].text(),
-                                        row[4].text(), age_text(age), held_back(row[6]), row[7].text()),
+                    .seen = fmt::format(
+                        "process {} of {} ({}, from {}), {} for {}, {}; last statement: {}",
+                        row[columns::pid].integer(), row[columns::user].text(), row[columns::program].text(),
+                        row[columns::host].text(), row[columns::state].text(), age_text(age),
+                        held_back(row[columns::transactions]), row[columns::statement].text()),
                     .why = price_of_a_horizon,
                     .advice = idle ? "Ending the session rolls its transaction back. "
                                      "idle_in_transaction_session_timeout does it by itself next time."
                                    : "Ending the session rolls its transaction back.",
-                    .fix = fmt::format("select pg_terminate_backend({});", row[0].integer())});
+                    .fix = fmt::format("select pg_terminate_backend({});", row[columns::pid].integer())});
   }
 }
 
 void find_standbys(transaction& tx, const limits& normal, findings& into) {
+  namespace columns = queries::doctor::standby_horizons_columns;
   const auto rows = tx.execute(queries::doctor::standby_horizons, {normal.horizon_transactions});
   for (std::size_t i = 0; i < rows.size(); ++i)
     into.push_back(
@@ -51,8 +55,9 @@ void find_standbys(transaction& tx, const limits& normal, findings& into) {
          .code = "standby_horizon",
          .title = "A standby holds back vacuum here",
          .seen = fmt::format("{} {} {} by {} (hot_standby_feedback)",
-                             rows[i][3].text().empty() ? "standby" : "slot", rows[i][0].text(),
-                             rows[i][1].text(), counted(rows[i][2].integer(), "transaction")),
+                             rows[i][columns::slot].text().empty() ? "standby" : "slot",
+                             rows[i][columns::program].text(), rows[i][columns::host].text(),
+                             counted(rows[i][columns::transactions].integer(), "transaction")),
          .why = price_of_a_horizon,
          .advice = "Run this on the standby: it ends the queries there that have lasted for long. To allow "
                    "them and "
@@ -65,35 +70,39 @@ void find_standbys(transaction& tx, const limits& normal, findings& into) {
 }
 
 void find_prepared(transaction& tx, const limits& normal, findings& into) {
+  namespace columns = queries::doctor::prepared_transactions_columns;
   const auto rows = tx.execute(queries::doctor::prepared_transactions, {normal.transaction_age.count()});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
-    const auto& tables = row[5].text();
+    const auto& tables = row[columns::tables].text();
     into.push_back(
         {.level = severity::problem,
          .code = "prepared_transaction",
          .title = "A prepared transaction waits for its second phase",
-         .seen = fmt::format("{}, prepared by {} {} ago, {}{}", row[1].text(), row[2].text(),
-                             age_text(microseconds(row[3].integer())), held_back(row[4]),
+         .seen = fmt::format("{}, prepared by {} {} ago, {}{}", row[columns::quoted_gid].text(),
+                             row[columns::owner].text(), age_text(microseconds(row[columns::age].integer())),
+                             held_back(row[columns::transactions]),
                              tables.empty() ? "" : "; it has locked " + tables),
          .why = fmt::format("it outlives its session and every restart, and nobody ends it but you: {}",
                             price_of_a_horizon),
          .advice =
              fmt::format("Ask its coordinator first. If the other participants have committed, say instead: "
                          "commit prepared {};",
-                         row[1].text()),
-         .fix = fmt::format("rollback prepared {};", row[1].text())});
+                         row[columns::quoted_gid].text()),
+         .fix = fmt::format("rollback prepared {};", row[columns::quoted_gid].text())});
   }
 }
 
 void find_idle_slots(transaction& tx, const limits& normal, findings& into) {
+  namespace columns = queries::doctor::idle_slots_columns;
   const auto rows = tx.execute(queries::doctor::idle_slots);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
-    const auto kept = row[4].integer();
-    const bool lost = row[7].text() == "lost";
-    auto seen = fmt::format("{} slot {} keeps {} of log", row[2].text(), row[0].text(), size_text(kept));
-    for (const auto* xmin : {&row[5], &row[6]})
+    const auto kept = row[columns::log_bytes].integer();
+    const bool lost = row[columns::wal_status].text() == "lost";
+    auto seen = fmt::format("{} slot {} keeps {} of log", row[columns::type].text(),
+                            row[columns::slot].text(), size_text(kept));
+    for (const auto* xmin : {&row[columns::row_transactions], &row[columns::catalog_transactions]})
       if (!xmin->is_null()) seen += ", " + held_back(*xmin);
     if (lost) seen += "; its log is already gone, so nobody can use it any more";
     into.push_back(
@@ -102,24 +111,26 @@ void find_idle_slots(transaction& tx, const limits& normal, findings& into) {
          .title = "Nobody reads a replication slot",
          .seen = seen,
          .why = "the server keeps all log from there on, until the disk is full and it stops",
-         .advice = row[8].integer() != 0
+         .advice = row[columns::is_here].integer() != 0
                        ? "Start its reader, or drop it if that is gone for good."
                        : fmt::format("Start its reader, or drop it if that is gone for good. Connect to "
                                      "its database, {}, for that.",
-                                     row[3].text()),
-         .fix = fmt::format("select pg_drop_replication_slot({});", row[1].text())});
+                                     row[columns::database].text()),
+         .fix = fmt::format("select pg_drop_replication_slot({});", row[columns::quoted_slot].text())});
   }
 }
 
 void find_blindness(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::sees_sessions_columns;
   const auto row = tx.execute(queries::doctor::sees_sessions);
-  if (row[0][0].integer() != 0) return;
-  into.push_back({.level = severity::warning,
-                  .code = "sessions_hidden",
-                  .title = "This role may not see the sessions of others",
-                  .seen = fmt::format("{} is not a member of pg_read_all_stats", row[0][1].text()),
-                  .why = "long transactions of other roles were not judged",
-                  .fix = fmt::format("grant pg_monitor to {};", row[0][1].text())});
+  if (row[0][columns::sees].integer() != 0) return;
+  into.push_back(
+      {.level = severity::warning,
+       .code = "sessions_hidden",
+       .title = "This role may not see the sessions of others",
+       .seen = fmt::format("{} is not a member of pg_read_all_stats", row[0][columns::role].text()),
+       .why = "long transactions of other roles were not judged",
+       .fix = fmt::format("grant pg_monitor to {};", row[0][columns::role].text())});
 }
 
 constexpr check all[] = {

@@ -19,11 +19,13 @@ struct waiting_share {
 };
 
 std::vector<waiting_share> read_waiting(transaction& tx, const limits& normal) {
+  namespace columns = queries::doctor::waiting_events_columns;
   const auto rows = tx.execute(queries::doctor::waiting_events, {normal.looked_at});
   std::vector<waiting_share> all;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    all.push_back({rows[i][0].integer(), rows[i][1].integer(), rows[i][2].time(), rows[i][3].text(),
-                   rows[i][4].integer()});
+    all.push_back({rows[i][columns::share].integer(), rows[i][columns::events].integer(),
+                   rows[i][columns::oldest].time(), rows[i][columns::key].text(),
+                   rows[i][columns::events_of_key].integer()});
   return all;
 }
 
@@ -42,7 +44,9 @@ void find_nobody_relays(transaction& tx, const limits& normal, findings& into) {
   const auto waiting = read_waiting(tx, normal);
   if (waiting.empty()) return;
   const auto now = tx.env().now();
-  if (tx.execute(queries::doctor::live_relays, {now})[0][0].integer() > 0) return;
+  if (tx.execute(queries::doctor::live_relays, {now})[0][queries::doctor::live_relays_columns::alive]
+          .integer() > 0)
+    return;
   const auto oldest = std::ranges::min_element(waiting, {}, &waiting_share::oldest)->oldest;
   into.push_back({.level = severity::problem,
                   .code = "no_relay",
@@ -76,18 +80,22 @@ void find_hot_share(transaction& tx, const limits& normal, findings& into) {
 }
 
 void find_failing_shares(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::failing_shares_columns;
   const auto rows = tx.execute(queries::doctor::failing_shares);
   for (std::size_t i = 0; i < rows.size(); ++i)
     into.push_back({.level = severity::problem,
                     .code = "failing_share",
-                    .title = fmt::format("Share {} of the outbox cannot be published", rows[i][0].integer()),
+                    .title = fmt::format("Share {} of the outbox cannot be published",
+                                         rows[i][columns::share].integer()),
                     .seen = fmt::format("{} since it last moved: {}",
-                                        counted(rows[i][1].integer(), "failed attempt"), rows[i][2].text()),
+                                        counted(rows[i][columns::failures].integer(), "failed attempt"),
+                                        rows[i][columns::last_error].text()),
                     .why = "its keys wait behind the event that fails",
                     .advice = "Mend what the error names. Relays try again by themselves."});
 }
 
 void find_failed_events(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::failed_events_columns;
   const auto rows = tx.execute(queries::doctor::failed_events);
   if (rows.empty()) return;
   const auto& row = rows[0];
@@ -96,13 +104,15 @@ void find_failed_events(transaction& tx, const limits&, findings& into) {
        .code = "failed_events",
        .title = "Events were given up",
        .seen = fmt::format("{} FAILED; the first is {} of key '{}' for {}, after {} {} ago: {}",
-                           counted(row[6].integer(), "event"), row[1].text(), row[2].text(), row[0].text(),
-                           counted(row[3].integer(), "attempt"), age_text(tx.env().now() - row[5].time()),
-                           row[4].text()),
+                           counted(row[columns::events].integer(), "event"), row[columns::event_type].text(),
+                           row[columns::aggregate_id].text(), row[columns::topic].text(),
+                           counted(row[columns::attempts].integer(), "attempt"),
+                           age_text(tx.env().now() - row[columns::failed_at].time()),
+                           row[columns::last_error].text()),
        .why = "nobody tries them again by itself, and where strict order was asked for their keys wait",
        .advice = "Mend what the error names, then requeue them with `settle outbox requeue --all` or as here "
                  "stands.",
-       .fix = row[7].text()});
+       .fix = row[columns::fix].text()});
 }
 
 constexpr check all[] = {

@@ -18,10 +18,12 @@ std::string creation(const std::string& table, const std::string& columns, const
 }
 
 void find_missing_keys(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::missing_keys_columns;
   const auto rows = tx.execute(queries::doctor::missing_keys);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto &table = rows[i][0].text(), &columns = rows[i][1].text(), &kind = rows[i][2].text();
-    if (rows[i][3].integer() == 0) {
+    const auto &table = rows[i][columns::relation].text(), &key_columns = rows[i][columns::columns].text(),
+               &kind = rows[i][columns::kind].text();
+    if (rows[i][columns::is_there].integer() == 0) {
       into.push_back({.level = severity::problem,
                       .code = "missing_table",
                       .title = fmt::format("The table settle.{} is gone", table),
@@ -29,31 +31,34 @@ void find_missing_keys(transaction& tx, const limits&, findings& into) {
                       .advice = "Restore it from a backup."});
       continue;
     }
-    const bool invalid = !rows[i][4].is_null();
+    const bool invalid = !rows[i][columns::invalid_index].is_null();
     into.push_back(
         {.level = severity::problem,
          .code = "missing_key",
-         .title = fmt::format("settle.{} has no {} on {}", table, kind, columns),
-         .seen = invalid ? fmt::format("{} is there, but its build failed", rows[i][4].text()) : "",
+         .title = fmt::format("settle.{} has no {} on {}", table, kind, key_columns),
+         .seen = invalid ? fmt::format("{} is there, but its build failed",
+                                       rows[i][columns::invalid_index].text())
+                         : "",
          .why = kind == "index" ? "relays read whole tables instead of a few rows"
                                 : "nothing keeps out a second row, so what was done once could be done twice",
          .advice = kind == "index" ? "" : "If it finds duplicates, look at them before you remove any.",
-         .fix = (invalid ? fmt::format("drop index {};\n", rows[i][4].text()) : "") +
-                creation(table, columns, kind)});
+         .fix = (invalid ? fmt::format("drop index {};\n", rows[i][columns::invalid_index].text()) : "") +
+                creation(table, key_columns, kind)});
   }
 }
 
 void find_odd_tables(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::odd_tables_columns;
   const auto rows = tx.execute(queries::doctor::odd_tables);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto& table = rows[i][0].text();
-    if (rows[i][1].integer() != 0)
+    const auto& table = rows[i][columns::relation].text();
+    if (rows[i][columns::unlogged].integer() != 0)
       into.push_back({.level = severity::problem,
                       .code = "unlogged_table",
                       .title = fmt::format("{} is unlogged", table),
                       .why = "a crash of the server empties it, and events are lost or done twice",
                       .fix = fmt::format("alter table {} set logged;", table)});
-    if (rows[i][2].integer() != 0)
+    if (rows[i][columns::autovacuum_off].integer() != 0)
       into.push_back({.level = severity::problem,
                       .code = "autovacuum_disabled",
                       .title = fmt::format("autovacuum is switched off for {}", table),
@@ -63,31 +68,36 @@ void find_odd_tables(transaction& tx, const limits&, findings& into) {
 }
 
 void find_odd_sequences(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::odd_sequences_columns;
   const auto rows = tx.execute(queries::doctor::odd_sequences);
   for (std::size_t i = 0; i < rows.size(); ++i)
-    into.push_back(
-        {.level = severity::problem,
-         .code = "sequence_changed",
-         .title = fmt::format("{} does not count one by one", rows[i][0].text()),
-         .seen = fmt::format("cache {}, increment {}{}", rows[i][1].integer(), rows[i][2].integer(),
-                             rows[i][3].integer() != 0 ? ", cycle" : ""),
-         .why = "sessions that draw numbers in advance use them late: events of one key get numbers "
-                "against their order, and a tick can claim more than it has seen",
-         .fix = fmt::format("alter sequence {} cache 1 increment 1 no cycle;", rows[i][0].text())});
+    into.push_back({.level = severity::problem,
+                    .code = "sequence_changed",
+                    .title = fmt::format("{} does not count one by one", rows[i][columns::relation].text()),
+                    .seen = fmt::format("cache {}, increment {}{}", rows[i][columns::cache].integer(),
+                                        rows[i][columns::increment].integer(),
+                                        rows[i][columns::cycles].integer() != 0 ? ", cycle" : ""),
+                    .why =
+                        "sessions that draw numbers in advance use them late: events of one key get numbers "
+                        "against their order, and a tick can claim more than it has seen",
+                    .fix = fmt::format("alter sequence {} cache 1 increment 1 no cycle;",
+                                       rows[i][columns::relation].text())});
 }
 
 void find_loose_grants(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::loose_grants_columns;
   const auto rows = tx.execute(queries::doctor::loose_grants);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto &table = rows[i][0].text(), &role = rows[i][1].text(), &rights = rows[i][2].text();
-    into.push_back(
-        {.level = severity::warning,
-         .code = "loose_grant",
-         .title = fmt::format("{} may write what relays rely on", role),
-         .seen = fmt::format("{} on {}", rights, table),
-         .why = "one statement of a program can lose events or give them another order",
-         .advice = fmt::format("Publishing needs less: grant settle_publisher to {};", role),
-         .fix = fmt::format("revoke {} on {}{} from {};", rights, rows[i][3].text(), table, role)});
+    const auto &table = rows[i][columns::relation].text(), &role = rows[i][columns::role].text(),
+               &rights = rows[i][columns::rights].text();
+    into.push_back({.level = severity::warning,
+                    .code = "loose_grant",
+                    .title = fmt::format("{} may write what relays rely on", role),
+                    .seen = fmt::format("{} on {}", rights, table),
+                    .why = "one statement of a program can lose events or give them another order",
+                    .advice = fmt::format("Publishing needs less: grant settle_publisher to {};", role),
+                    .fix = fmt::format("revoke {} on {}{} from {};", rights, rows[i][columns::kind].text(),
+                                       table, role)});
   }
 }
 
@@ -106,9 +116,11 @@ std::string publisher_grants(const std::string& functions) {
 }
 
 void find_publisher(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::publisher_role_columns;
   const auto row = tx.execute(queries::doctor::publisher_role);
-  const bool exists = row[0][0].integer() != 0, granted = row[0][1].integer() != 0;
-  const auto& members = row[0][2].text();
+  const bool exists = row[0][columns::is_there].integer() != 0,
+             granted = row[0][columns::granted].integer() != 0;
+  const auto& members = row[0][columns::members].text();
   if (exists && granted) {
     into.push_back({.code = "fine",
                     .title = members.empty()
@@ -122,7 +134,7 @@ void find_publisher(transaction& tx, const limits&, findings& into) {
                                   : "There is no role settle_publisher",
                   .why = "applications then publish as the owner, who may also write what relays rely on",
                   .fix = (exists ? "" : "create role settle_publisher nologin;\n") +
-                         publisher_grants(row[0][3].text())});
+                         publisher_grants(row[0][columns::functions].text())});
 }
 
 constexpr check all[] = {

@@ -75,9 +75,11 @@ bool said_elsewhere(const std::string& source) {
 }
 
 void find_server_settings(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::session_settings_columns;
   const auto rows = tx.execute(queries::doctor::session_settings);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto &name = rows[i][0].text(), &value = rows[i][1].text(), &source = rows[i][2].text();
+    const auto &name = rows[i][columns::name].text(), &value = rows[i][columns::setting].text(),
+               &source = rows[i][columns::source].text();
     const auto* broken = broken_rule(name, value);
     if (broken == nullptr || said_elsewhere(source)) continue;
     auto found = unsafe(*broken, value, "the server (" + source + ")");
@@ -94,13 +96,14 @@ void find_server_settings(transaction& tx, const limits&, findings& into) {
 }
 
 void find_scoped_settings(transaction& tx, const limits&, findings& into) {
+  namespace columns = queries::doctor::scoped_settings_columns;
   const auto rows = tx.execute(queries::doctor::scoped_settings);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto& value = rows[i][1].text();
-    const auto* broken = broken_rule(rows[i][0].text(), value);
+    const auto& value = rows[i][columns::setting].text();
+    const auto* broken = broken_rule(rows[i][columns::name].text(), value);
     if (broken == nullptr) continue;
-    auto found = unsafe(*broken, value, rows[i][2].text());
-    found.fix = allow_writing(*broken) + rows[i][3].text();
+    auto found = unsafe(*broken, value, rows[i][columns::scope].text());
+    found.fix = allow_writing(*broken) + rows[i][columns::fix].text();
     found.advice = "Sessions that are open keep it until they connect again.";
     into.push_back(std::move(found));
   }

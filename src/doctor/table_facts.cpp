@@ -10,46 +10,60 @@ namespace settle::doctor {
 namespace {
 
 std::vector<column> read_columns(transaction& tx, std::int64_t oid) {
+  namespace columns = queries::doctor::table_columns_columns;
   const auto rows = tx.execute(queries::doctor::table_columns, {oid});
   std::vector<column> all;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    all.push_back({rows[i][0].text(), rows[i][1].text(), rows[i][2].text(), rows[i][3].integer() != 0,
-                   rows[i][4].text(), rows[i][5].integer() != 0, rows[i][6].integer(), rows[i][7].text()});
+    all.push_back({rows[i][columns::name].text(), rows[i][columns::quoted].text(),
+                   rows[i][columns::type].text(), rows[i][columns::not_null].integer() != 0,
+                   rows[i][columns::default_value].text(), rows[i][columns::is_counted].integer() != 0,
+                   rows[i][columns::sequence_cache].integer(), rows[i][columns::sequence].text()});
   return all;
 }
 
 std::vector<table_index> read_indexes(transaction& tx, std::int64_t oid, const layout& shape) {
+  namespace columns = queries::doctor::table_indexes_columns;
   const auto rows =
       tx.execute(queries::doctor::table_indexes, {oid, shape.status ? shape.status->name : std::string()});
   std::vector<table_index> all;
   std::int64_t last = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i][0].integer() != last)
-      all.push_back({rows[i][1].integer() != 0,
-                     rows[i][2].integer() != 0,
-                     rows[i][3].text(),
+    if (rows[i][columns::index].integer() != last)
+      all.push_back({rows[i][columns::is_primary].integer() != 0,
+                     rows[i][columns::is_unique].integer() != 0,
+                     rows[i][columns::predicate].text(),
                      {},
-                     rows[i][5].integer() != 0});
-    last = rows[i][0].integer();
-    all.back().columns.push_back(rows[i][4].text());
+                     rows[i][columns::decided_by_status].integer() != 0});
+    last = rows[i][columns::index].integer();
+    all.back().columns.push_back(rows[i][columns::column_name].text());
   }
   return all;
 }
 
 table_activity read_activity(transaction& tx, std::int64_t oid) {
+  namespace columns = queries::doctor::table_activity_columns;
   const auto rows = tx.execute(queries::doctor::table_activity, {oid});
   const auto& row = rows[0];
   table_activity of;
-  of.live = row[0].integer();
-  of.dead = row[1].integer();
-  of.inserted = row[2].integer();
-  of.updated = row[3].integer();
-  of.updated_in_place = row[4].integer();
-  of.deleted = row[5].integer();
-  if (!row[6].is_null()) of.vacuumed = row[6].time();
-  of.bytes = row[7].integer();
-  of.row_bytes = row[8].integer();
+  of.live = row[columns::live].integer();
+  of.dead = row[columns::dead].integer();
+  of.inserted = row[columns::inserted].integer();
+  of.updated = row[columns::updated].integer();
+  of.updated_in_place = row[columns::updated_in_place].integer();
+  of.deleted = row[columns::deleted].integer();
+  if (!row[columns::vacuumed_at].is_null()) of.vacuumed = row[columns::vacuumed_at].time();
+  of.bytes = row[columns::bytes].integer();
+  of.row_bytes = row[columns::row_bytes].integer();
   return of;
+}
+
+std::vector<std::pair<std::string, std::string>> read_notifying_triggers(transaction& tx, std::int64_t oid) {
+  namespace columns = queries::doctor::notifying_triggers_columns;
+  const auto rows = tx.execute(queries::doctor::notifying_triggers, {oid});
+  std::vector<std::pair<std::string, std::string>> all;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    all.emplace_back(rows[i][columns::name].text(), rows[i][columns::function].text());
+  return all;
 }
 
 result find_table(transaction& tx, const std::string& table) {
@@ -69,31 +83,32 @@ result find_table(transaction& tx, const std::string& table) {
 }  // namespace
 
 table_facts read_table(transaction& tx, const std::string& table) {
+  namespace columns = queries::doctor::find_table_columns;
   const auto found = find_table(tx, table);
+  const auto row = found[0];
   tx.post(queries::doctor::qualify_names);
-  const auto& kind = found[0][3].text();
+  const auto& kind = row[columns::kind].text();
   if (kind != "r" && kind != "p")
+    throw error(errc::invalid_argument, fmt::format("{} is not a table; name the table that holds the rows",
+                                                    row[columns::name].text()));
+  if (row[columns::is_ours].integer() != 0)
     throw error(errc::invalid_argument,
-                fmt::format("{} is not a table; name the table that holds the rows", found[0][1].text()));
-  if (found[0][5].integer() != 0)
-    throw error(errc::invalid_argument,
-                fmt::format("{} is Settle's own; it is judged without --table", found[0][1].text()));
-  const auto oid = found[0][0].integer();
+                fmt::format("{} is Settle's own; it is judged without --table", row[columns::name].text()));
+  const auto oid = row[columns::oid].integer();
   table_facts of;
-  of.name = found[0][1].text();
-  of.plain = found[0][2].text();
+  of.name = row[columns::name].text();
+  of.plain = row[columns::plain_name].text();
   of.partitioned = kind == "p";
-  of.unlogged = found[0][4].text() == "u";
-  of.fillfactor = static_cast<int>(found[0][6].integer());
-  of.autovacuum_disabled = found[0][7].integer() != 0;
+  of.unlogged = row[columns::persistence].text() == "u";
+  of.fillfactor = static_cast<int>(row[columns::fillfactor].integer());
+  of.autovacuum_disabled = row[columns::autovacuum_off].integer() != 0;
   of.columns = read_columns(tx, oid);
   of.shape = read_layout(of.columns);
   of.indexes = read_indexes(tx, oid, of.shape);
   of.activity = read_activity(tx, oid);
-  const auto triggers = tx.execute(queries::doctor::notifying_triggers, {oid});
-  for (std::size_t i = 0; i < triggers.size(); ++i)
-    of.notifying.emplace_back(triggers[i][0].text(), triggers[i][1].text());
-  of.logical_slots = tx.execute(queries::doctor::logical_slots)[0][0].integer();
+  of.notifying = read_notifying_triggers(tx, oid);
+  of.logical_slots =
+      tx.execute(queries::doctor::logical_slots)[0][queries::doctor::logical_slots_columns::slots].integer();
   return of;
 }
 

@@ -188,19 +188,20 @@ move_result guard::parts::carry_out(transaction& tx, const value& key, guard_ste
                  {key, wanted.to, as_list(sources), wanted.machine, wanted.actor, wanted.reason, wanted.at,
                   value(wanted.event)}};
   for (const auto& one : asked.set) move.values.push_back(one.to);
+  namespace columns = queries::guard::move_columns;
   const auto found = tx.execute(move);
   if (found.empty()) return {};
   if (found.size() > 1)
     refuse(options, fmt::format("{} rows of {} have the {} {}; a key must be unique", found.size(),
                                 options.table, options.key, wanted.entity));
   const auto row = found[0];
-  const auto state = row[1].is_null() ? std::nullopt : std::optional(row[1].text());
+  const auto state = row[columns::state].is_null() ? std::nullopt : std::optional(row[columns::state].text());
   const auto outcome = guards::judge(options, state, wanted.to, sources);
   if (outcome != move_outcome::moved) return {outcome, state.value_or("")};
-  wanted.entity = row[0].text();
+  wanted.entity = row[columns::entity].text();
   wanted.from = *state;
   std::optional<sql::undo_point> before;
-  if (row[2].integer() == 0) {
+  if (row[columns::moved].integer() == 0) {
     before.emplace(tx);
     complete(tx, key, by, wanted, asked);
   }
@@ -240,14 +241,17 @@ guard_report guard::check(database& db) const {
     refuse(parts_->options,
            fmt::format("the table {} of {} does not fit: {}", parts_->options.table, db.name(), e.what()));
   }
+  namespace columns = queries::guard::count_undeclared_columns;
   const auto rows = tx.execute(parts_->count_undeclared.get(), {as_list(parts_->options.states)});
   guard_report report;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    report.undeclared.push_back({rows[i][0].is_null() ? "" : rows[i][0].text(), rows[i][1].integer()});
+    report.undeclared.push_back({rows[i][columns::state].is_null() ? "" : rows[i][columns::state].text(),
+                                 rows[i][columns::entities].integer()});
   return report;
 }
 
 std::vector<guard_step> guard::history(transaction& tx, const value& key, std::size_t at_most) const {
+  namespace columns = queries::guard::read_history_columns;
   const auto rows = tx.execute(queries::guard::read_history,
                                {parts_->options.machine, sql::key_text(key, "the key of a guarded row"),
                                 static_cast<std::int64_t>(at_most)});
@@ -255,13 +259,15 @@ std::vector<guard_step> guard::history(transaction& tx, const value& key, std::s
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = rows[i];
     steps.push_back({.machine = parts_->options.machine,
-                     .entity = row[0].text(),
-                     .from = row[1].text(),
-                     .to = row[2].text(),
-                     .actor = row[3].text(),
-                     .reason = row[4].text(),
-                     .at = row[5].time(),
-                     .event = row[6].is_null() ? std::nullopt : event_id::parse(row[6].text())});
+                     .entity = row[columns::entity].text(),
+                     .from = row[columns::from_state].text(),
+                     .to = row[columns::to_state].text(),
+                     .actor = row[columns::actor].text(),
+                     .reason = row[columns::reason].text(),
+                     .at = row[columns::at].time(),
+                     .event = row[columns::event_id].is_null()
+                                  ? std::nullopt
+                                  : event_id::parse(row[columns::event_id].text())});
   }
   return steps;
 }

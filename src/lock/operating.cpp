@@ -14,13 +14,16 @@ value clock_of(const database& db) {
   return db.speaks() == dialect::sqlite ? value(db.env().now()) : value();
 }
 
+// Of list_locks and of find_lock.
 lock_record read_record(const result::row& row) {
-  const auto owner = uuid::parse(row[1].text());
+  namespace columns = queries::lock::list_locks_columns;
+  static_assert(columns::all == queries::lock::find_lock_columns::all);
+  const auto owner = uuid::parse(row[columns::owner].text());
   SETTLE_CHECK(owner.has_value(), "owners are uuids");
-  lock_record one{.name = row[0].text(), .token = {*owner, row[2].integer()}};
-  if (row[3].integer() == 0) return one;
-  one.until = row[3].time();
-  one.expired = row[4].integer() != 0;
+  lock_record one{.name = row[columns::name].text(), .token = {*owner, row[columns::epoch].integer()}};
+  if (row[columns::held_until].integer() == 0) return one;
+  one.until = row[columns::held_until].time();
+  one.expired = row[columns::expired].integer() != 0;
   return one;
 }
 

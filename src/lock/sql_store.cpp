@@ -13,10 +13,15 @@ namespace {
 // How often a lock may change hands between a try and a look.
 constexpr int tries_max = 5;
 
-lock_holder read_holder(const result::row& row, std::size_t first) {
-  const auto owner = uuid::parse(row[first].text());
+lock_holder holder_of(const value& owner_text, const value& epoch, const value& until) {
+  const auto owner = uuid::parse(owner_text.text());
   if (!owner) throw error(errc::store_corrupt, "the owner of a lock is no uuid: its row was written by hand");
-  return {{*owner, row[first + 1].integer()}, row[first + 2].time()};
+  return {{*owner, epoch.integer()}, until.time()};
+}
+
+lock_holder holder_of(const result::row& row) {
+  namespace columns = queries::lock::read_holder_columns;
+  return holder_of(row[columns::owner], row[columns::epoch], row[columns::held_until]);
 }
 
 class sql_store final : public store {
@@ -33,12 +38,17 @@ class sql_store final : public store {
     const sql::beside_handler own;
     for (int tries = 0; tries < tries_max; ++tries) {
       const auto rows = upsert(name, owner, ttl);
-      if (rows && !rows->empty()) return {(*rows)[0][0].integer() != 0, read_holder((*rows)[0], 1)};
+      if (rows && !rows->empty()) {
+        namespace columns = queries::lock::acquire_columns;
+        const auto row = (*rows)[0];
+        return {row[columns::acquired].integer() != 0,
+                holder_of(row[columns::owner], row[columns::epoch], row[columns::held_until])};
+      }
       // Also a lock that has expired is held while its owner is in the middle of a fenced transaction.
       const auto since = rows ? now() : value(-1);
       const auto held = db_.read().commit_with({queries::lock::read_holder, {name, since}}, "");
       if (held.empty()) continue;
-      auto holder = read_holder(held[0], 0);
+      auto holder = holder_of(held[0]);
       // Nobody knows for how much longer; one that was released in the middle has no time at all.
       if (!rows) holder.until = std::max(holder.until, env().now() + wait_);
       return {false, holder};

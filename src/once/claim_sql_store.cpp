@@ -32,9 +32,13 @@ value clock_of(const database& db) {
 
 std::optional<known_claim> read_known(const result& rows) {
   if (rows.empty()) return std::nullopt;
+  namespace columns = queries::once::read_claim_columns;
+  constexpr stored_columns answer{columns::run,     columns::fingerprint, columns::status,
+                                  columns::headers, columns::body,        columns::response_hash};
   const auto row = rows[0];
-  known_claim known{row[1].text(), row[0].integer(), row[2].bytes(), duration(row[7].integer())};
-  if (!row[3].is_null()) known.what = read_stored(rows, 1)->what;
+  known_claim known{row[columns::run].text(), row[columns::epoch].integer(),
+                    row[columns::fingerprint].bytes(), duration(row[columns::lease_left].integer())};
+  if (!row[columns::status].is_null()) known.what = read_stored(rows, answer)->what;
   return known;
 }
 
@@ -65,7 +69,7 @@ std::optional<std::int64_t> take_over(database& db, transaction& tx, const takin
   if (db.speaks() == dialect::postgres) row.emplace_back(turn_of(std::string(how.identity)));
   const auto taken = tx.execute(statement{queries::once::take_over_claim, std::move(row)});
   if (taken.empty()) return std::nullopt;
-  return taken[0][0].integer();
+  return taken[0][queries::once::take_over_claim_columns::epoch].integer();
 }
 
 // The calls of a batch, on their way through the database.
@@ -282,15 +286,20 @@ class batch {
     if (std::holds_alternative<claim_request>(calls_[served[0]])) {
       std::size_t told = 0;
       for (std::size_t i = 0; i < served.size() && told < done.size(); ++i) {
+        namespace columns = queries::once::claim_key_columns;
+        static_assert(columns::all == queries::once::claim_keys_columns::all);
         const auto& of = opened_[served[i]];
-        if (done[told][0].bytes() != of.identity || done[told][1].text() != of.run) continue;
-        changed[i] = done[told++][2].integer();
+        const auto row = done[told];
+        if (row[columns::identity].bytes() != of.identity || row[columns::run].text() != of.run) continue;
+        changed[i] = row[columns::epoch].integer();
+        ++told;
       }
     } else if (done.affected() == static_cast<std::int64_t>(served.size())) {
       std::ranges::fill(changed, 0);
     } else {
       for (std::size_t row = 0; row < done.size(); ++row)
-        changed.at(static_cast<std::size_t>(done[row][0].integer() - 1)) = 0;
+        changed.at(static_cast<std::size_t>(
+            done[row][queries::once::complete_claims_columns::place].integer() - 1)) = 0;
     }
     return changed;
   }
@@ -465,13 +474,14 @@ std::vector<unknown_claim> unknown_claims(database& db, std::int64_t at_most) {
       db.read().commit_with({queries::once::list_unknown_claims, {keys::clock_of(db), at_most}}, "");
   std::vector<unknown_claim> all;
   for (std::size_t n = 0; n < rows.size(); ++n) {
+    namespace columns = queries::once::list_unknown_claims_columns;
     const auto row = rows[n];
-    all.push_back({.service = row[1].text(),
-                   .identity = to_hex(row[0].bytes()),
-                   .token = {uuid::parse(row[2].text()).value(), row[3].integer()},
-                   .claimed_at = row[4].time(),
-                   .lease_until = row[5].time()});
-    keys::read_about(row[6].text(), all.back());
+    all.push_back({.service = row[columns::service].text(),
+                   .identity = to_hex(row[columns::identity].bytes()),
+                   .token = {uuid::parse(row[columns::run].text()).value(), row[columns::epoch].integer()},
+                   .claimed_at = row[columns::claimed_at].time(),
+                   .lease_until = row[columns::lease_until].time()});
+    keys::read_about(row[columns::about].text(), all.back());
   }
   return all;
 }

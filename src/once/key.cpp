@@ -114,11 +114,12 @@ void append_answer(parameters& row, const answer& of) {
   row.emplace_back(blob{std::move(stored.hash)});
 }
 
-std::optional<stored_answer> read_stored(const result& rows, std::size_t first) {
+std::optional<stored_answer> read_stored(const result& rows, const stored_columns& at) {
   if (rows.empty()) return std::nullopt;
-  const auto cell = [&, row = rows[0]](std::size_t n) -> const value& { return row[first + n]; };
-  return stored_answer{cell(0).text(), cell(1).bytes(),
-                       answer_from({cell(2).integer(), cell(3).text(), cell(4).bytes(), cell(5).bytes()})};
+  const auto row = rows[0];
+  return stored_answer{row[at.run].text(), row[at.fingerprint].bytes(),
+                       answer_from({row[at.status].integer(), row[at.headers].text(), row[at.body].bytes(),
+                                    row[at.response_hash].bytes()})};
 }
 
 }  // namespace settle::keys

@@ -52,7 +52,12 @@ answer answer_from(const stored_form& of);
 void append_answer(parameters& row, const answer& of);
 // Of the first row: run, fingerprint and those four, from the column `first` on; nothing if there is no row.
 // Throws store_corrupt if the hash is another one.
-std::optional<stored_answer> read_stored(const result& rows, std::size_t first = 0);
+// Where a query has the columns of an answer.
+struct stored_columns {
+  std::size_t run, fingerprint, status, headers, body, response_hash;
+};
+
+std::optional<stored_answer> read_stored(const result& rows, const stored_columns& at);
 
 // Where one of them is empty, nothing has to be the same.
 inline bool same_request(std::string_view fingerprint, std::string_view other) {

@@ -77,7 +77,9 @@ obstacle behind_holder(transaction& tx, const opened_key& key, bool shown) {
   if (!shown) return obstacle::holder;
   const auto differs = tx.execute(queries::once::holder_differs,
                                   {keys::lock_number(key.identity), keys::shown_number(key.fingerprint)});
-  return differs[0][0].integer() != 0 ? obstacle::holder_of_another : obstacle::holder;
+  return differs[0][queries::once::holder_differs_columns::differs].integer() != 0
+             ? obstacle::holder_of_another
+             : obstacle::holder;
 }
 
 obstacle look(transaction& tx, opened_key& key) {
@@ -85,11 +87,13 @@ obstacle look(transaction& tx, opened_key& key) {
   if (!key.fingerprint.empty()) shown = value(keys::shown_number(key.fingerprint));
   const auto found = tx.execute(queries::once::open_key, {blob{key.identity}, keys::lock_number(key.identity),
                                                           keys::shown_beside(key.identity), shown});
+  namespace columns = queries::once::open_key_columns;
   const auto row = found[0];
-  if (row[3].integer() != 0) return obstacle::record;
-  key.durability = row[2].text();
-  if (row[0].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted))
-    return behind_holder(tx, key, !row[1].is_null() && row[1].integer() != 0);
+  if (row[columns::recorded].integer() != 0) return obstacle::record;
+  key.durability = row[columns::durability].text();
+  const auto& is_shown = row[columns::shown];
+  if (row[columns::ours].integer() == 0 && !zoo::has(zoo::bug::key_checked_then_inserted))
+    return behind_holder(tx, key, !is_shown.is_null() && is_shown.integer() != 0);
   return obstacle::none;
 }
 
@@ -101,7 +105,10 @@ once_result refused(obstacle by) {
 statement read_of(const opened_key& key) { return {queries::once::read_key, {blob{key.identity}}}; }
 
 std::optional<once_result> answered_by(const result& record, const opened_key& key) {
-  const auto known = keys::read_stored(record);
+  namespace columns = queries::once::read_key_columns;
+  constexpr keys::stored_columns answer{columns::run,     columns::fingerprint, columns::status,
+                                        columns::headers, columns::body,        columns::response_hash};
+  const auto known = keys::read_stored(record, answer);
   return known ? std::optional(answered(*known, key)) : std::nullopt;
 }
 

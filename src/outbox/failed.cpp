@@ -5,12 +5,15 @@
 namespace settle::inline v0 {
 
 std::vector<failed_event> failed_events(database& db, std::size_t at_most) {
+  namespace columns = queries::outbox::read_failed_columns;
   const auto rows = db.read().execute(queries::outbox::read_failed, {static_cast<std::int64_t>(at_most)});
   std::vector<failed_event> found;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    found.push_back({event_id::parse(rows[i][0].text()).value(), rows[i][1].text(), rows[i][2].text(),
-                     rows[i][3].text(), rows[i][4].integer(), rows[i][5].text(), rows[i][6].time(),
-                     rows[i][7].time()});
+    found.push_back({event_id::parse(rows[i][columns::event_id].text()).value(),
+                     rows[i][columns::topic].text(), rows[i][columns::event_type].text(),
+                     rows[i][columns::aggregate_id].text(), rows[i][columns::attempts].integer(),
+                     rows[i][columns::last_error].text(), rows[i][columns::created_at].time(),
+                     rows[i][columns::next_at].time()});
   return found;
 }
 

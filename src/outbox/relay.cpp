@@ -105,7 +105,11 @@ void relay::engine::refresh_if_due(const std::stop_token& cancel) {
   if (!ownership_.due()) return;
   auto tx = db_.begin(cancel);
   const auto head = store_->write_tick(tx);
-  if (database_.empty()) database_ = "settle:" + tx.execute(queries::outbox::read_identity)[0][0].text();
+  if (database_.empty())
+    database_ =
+        "settle:" +
+        tx.execute(queries::outbox::read_identity)[0][queries::outbox::read_identity_columns::database_id]
+            .text();
   // Also of shares that were only looked through: noting it here costs no commit of its own, and whoever
   // takes over need not look through all of it again.
   write_progress(tx);

@@ -16,6 +16,8 @@
 namespace settle::outbox {
 namespace {
 
+namespace tick_columns = queries::outbox::write_tick_columns;
+
 // PostgreSQL's own way to write an array of numbers.
 template <class Numbers>
 std::string array_text(const Numbers& numbers) {
@@ -82,9 +84,11 @@ class server_store final : public store {
     const auto rows = tx.execute(queries::outbox::read_cursors);
     std::map<int, cursor> all;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto share = static_cast<int>(rows[i][0].integer());
+      namespace columns = queries::outbox::read_cursors_columns;
+      const auto share = static_cast<int>(rows[i][columns::share].integer());
       if (shares.contains(share))
-        all[share] = {rows[i][1].integer(), rows[i][2].integer(), rows[i][3].integer()};
+        all[share] = {rows[i][columns::tick].integer(), rows[i][columns::upto].integer(),
+                      rows[i][columns::position].integer()};
     }
     return all;
   }
@@ -107,12 +111,13 @@ class server_store final : public store {
     const auto turned =
         tx.execute(queries::outbox::turn_ring, {db_.env().now(), options_.outbox_keep.count()});
     tx.commit("relay.ring");
-    if (turned[0][0].is_null() && turned[0][1].is_null()) return;
-    db_.env().log->write(
-        log_level::info, "outbox_ring_turned",
-        {{"outbox", db_.name()},
-         {"emptied", turned[0][0].is_null() ? "none" : std::to_string(turned[0][0].integer())},
-         {"opened", turned[0][1].is_null() ? "none" : std::to_string(turned[0][1].integer())}});
+    const auto& emptied = turned[0][queries::outbox::turn_ring_columns::emptied];
+    const auto& opened = turned[0][queries::outbox::turn_ring_columns::opened];
+    if (emptied.is_null() && opened.is_null()) return;
+    db_.env().log->write(log_level::info, "outbox_ring_turned",
+                         {{"outbox", db_.name()},
+                          {"emptied", emptied.is_null() ? "none" : std::to_string(emptied.integer())},
+                          {"opened", opened.is_null() ? "none" : std::to_string(opened.integer())}});
   }
 
  private:
@@ -128,7 +133,8 @@ class server_store final : public store {
 
   new_tick tick_of(const result& ticked) const {
     check_cluster(ticked);
-    return {{ticked[0][0].integer(), 0, 0}, ticked[0][3].integer() != 0};
+    return {{ticked[0][tick_columns::tick].integer(), 0, 0},
+            ticked[0][tick_columns::taken_by_others].integer() != 0};
   }
 
   // These small tables grow with ticks, not with events: a look now and then is enough.
@@ -140,6 +146,9 @@ class server_store final : public store {
   }
 
   static const query& window_query() {
+    namespace columns = queries::outbox::read_window_columns;
+    static_assert(columns::all == queries::outbox::read_window_by_xid_columns::all);
+    static_assert(columns::all == queries::outbox::read_window_by_number_columns::all);
     if (zoo::has(zoo::bug::order_by_xid)) return queries::outbox::read_window_by_xid;
     if (zoo::has(zoo::bug::serial_cursor)) return queries::outbox::read_window_by_number;
     return queries::outbox::read_window;
@@ -148,8 +157,10 @@ class server_store final : public store {
   // Ticks hold transaction ids, and those mean something in one history only: after a restore or a failover
   // the same ids are given out again.
   void check_cluster(const result& ticked) const {
-    if (!cluster_ || ticked[0][1].is_null() || zoo::has(zoo::bug::cursor_kept_across_failover)) return;
-    const cluster_identity known{ticked[0][1].integer(), ticked[0][2].integer(), false};
+    const auto& system_identifier = ticked[0][tick_columns::system_identifier];
+    if (!cluster_ || system_identifier.is_null() || zoo::has(zoo::bug::cursor_kept_across_failover)) return;
+    const cluster_identity known{system_identifier.integer(), ticked[0][tick_columns::timeline].integer(),
+                                 false};
     if (*cluster_ == known) return;
     throw error(
         errc::cluster_changed,
@@ -193,13 +204,19 @@ class server_store final : public store {
     // The late ones and the new ones come one after the other, at most so many of each, and they do not
     // overlap.
     const auto count = static_cast<std::int64_t>(found.rows.size());
-    if (count == 0 &&
-        db_.read().execute(queries::outbox::count_ticks, {group.from.tick, upto})[0][0].integer() < 2)
+    if (count == 0 && count_ticks(group.from.tick, upto) < 2)
       throw error(errc::ownership_lost, "the outbox was rebased: the ticks that were read have gone");
     if (count >= rows_max)
-      found.end = {group.from.tick, upto,
-                   found.rows.cell(static_cast<std::size_t>(rows_max) - 1, 0).integer()};
+      found.end = {
+          group.from.tick, upto,
+          found.rows.cell(static_cast<std::size_t>(rows_max) - 1, queries::outbox::read_window_columns::seq)
+              .integer()};
     return found;
+  }
+
+  std::int64_t count_ticks(std::int64_t one, std::int64_t other) const {
+    const auto counted = db_.read().execute(queries::outbox::count_ticks, {one, other});
+    return counted[0][queries::outbox::count_ticks_columns::found].integer();
   }
 
   static std::int64_t window_of_next(const cursor& from) { return from.upto > 0 ? from.upto : from.tick + 1; }

@@ -15,8 +15,8 @@ class embedded_store final : public store {
     {
       auto look = db_.read();
       const auto head = look.execute(queries::outbox::read_head);
-      const auto newest = head[0][0].integer();
-      const auto ticked = head[0][1].integer();
+      const auto newest = head[0][queries::outbox::read_head_columns::newest].integer();
+      const auto ticked = head[0][queries::outbox::read_head_columns::ticked].integer();
       if (zoo::has(zoo::bug::publish_before_durable)) return at_number(newest);
       if (ticked >= newest) return at_number(ticked);
     }
@@ -27,7 +27,8 @@ class embedded_store final : public store {
   }
 
   cursor write_tick(transaction& tx) override {
-    return at_number(tx.execute(queries::outbox::write_tick)[0][0].integer());
+    return at_number(
+        tx.execute(queries::outbox::raise_tick)[0][queries::outbox::raise_tick_columns::seq_high].integer());
   }
 
   window read(const share_group& group, const cursor& head) override {
@@ -37,7 +38,8 @@ class embedded_store final : public store {
                    {group.from.seq, head.seq, group.mask, static_cast<std::int64_t>(options_.batch_max)});
     std::vector<measured_row> measured;
     for (std::size_t i = 0; i < sizes.size(); ++i)
-      measured.push_back({sizes[i][0].integer(), sizes[i][1].integer()});
+      measured.push_back({sizes[i][queries::outbox::measure_window_columns::seq].integer(),
+                          sizes[i][queries::outbox::measure_window_columns::bytes].integer()});
     window found;
     found.end = at_number(window_end(measured, options_.batch_max, options_.batch_bytes_max, head.seq));
     if (measured.empty()) return found;
@@ -73,7 +75,10 @@ class embedded_store final : public store {
     const auto remove = [&](std::int64_t looked_at) {
       const auto keep =
           tx.execute(queries::outbox::first_event_to_keep, {now - options_.outbox_keep, looked_at});
-      return tx.execute(queries::outbox::delete_events_below, {keep[0][0].integer()}).affected();
+      return tx
+          .execute(queries::outbox::delete_events_below,
+                   {keep[0][queries::outbox::first_event_to_keep_columns::first_kept].integer()})
+          .affected();
     };
     if (remove(1) > 0) remove(rows_max);  // as a rule the oldest is young, and nothing else is looked at
     constexpr std::int64_t batches = 16;  // a batch leaves about one row of progress

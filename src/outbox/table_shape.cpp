@@ -116,22 +116,25 @@ table_shape read_shape(transaction& tx, const table_mapping& m, const std::strin
   if (found.empty()) {
     const auto rows = tx.execute(queries::outbox::list_tables);
     std::vector<std::string> others;
-    for (std::size_t i = 0; i < rows.size(); ++i) others.push_back(rows[i][0].text());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      others.push_back(rows[i][queries::outbox::list_tables_columns::name].text());
     const auto hint = others.empty() ? "there is no table of yours at all"
                                      : fmt::format("did you mean {}?", nearest_name(m.table, others));
     refuse(fmt::format("{} has no table {} that this user can see; {}", database, m.table, hint));
   }
-  table_shape shape{.oid = found[0][0].integer(), .columns = {}};
+  table_shape shape{.oid = found[0][queries::outbox::find_table_columns::oid].integer(), .columns = {}};
+  namespace columns = queries::outbox::list_columns_columns;
   const auto rows = tx.execute(queries::outbox::list_columns, {shape.oid});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = rows[i];
     auto& column = shape.columns.emplace_back();
-    column.name = row[0].text();
-    column.type = row[1].text();
-    column.base = row[2].text();
-    column.modifier = static_cast<int>(row[3].integer());
-    column.number = static_cast<int>(row[4].integer());
-    for (const auto& [label, unused] : attributes_from_json(row[5].text())) column.labels.push_back(label);
+    column.name = row[columns::name].text();
+    column.type = row[columns::type].text();
+    column.base = row[columns::base].text();
+    column.modifier = static_cast<int>(row[columns::modifier].integer());
+    column.number = static_cast<int>(row[columns::number].integer());
+    for (const auto& [label, unused] : attributes_from_json(row[columns::labels].text()))
+      column.labels.push_back(label);
   }
   return shape;
 }
@@ -157,26 +160,27 @@ void check_fit(const table_mapping& m, const table_shape& shape) {
 std::vector<table_advice> judge_table(transaction& tx, const table_mapping& m, const table_shape& shape) {
   const auto& order = *shape.column(order_column(m));
   const auto* decides = shape.column(deciding_column(m));
+  namespace columns = queries::outbox::judge_indexes_columns;
   const auto judged = tx.execute(queries::outbox::judge_indexes,
                                  {shape.oid, shape.column(m.id)->number, order.number,
                                   decides == nullptr ? 0 : decides->number, quoted_table(m), order.name});
   std::vector<table_advice> all;
-  if (judged[0][0].integer() == 0)
+  if (judged[0][columns::is_unique].integer() == 0)
     all.push_back(
         {"table_relay_id_not_unique",
          "no unique index on " + m.id + " alone: if two rows share an id, marking one loses the other",
          fmt::format("create unique index concurrently on {} ({})", quoted_table(m), quoted_name(m.id))});
-  if (judged[0][1].integer() == 0)
+  if (judged[0][columns::finds_waiting].integer() == 0)
     all.push_back({"table_relay_index_missing",
                    "no index finds the rows that wait: every look reads past those that are published",
                    index_statement(m)});
-  if (!judged[0][2].is_null() && judged[0][2].integer() > 1)
+  if (!judged[0][columns::sequence_cache].is_null() && judged[0][columns::sequence_cache].integer() > 1)
     all.push_back(
         {"table_relay_sequence_cached",
          fmt::format("sessions take {} numbers of {} at a time: a later commit may have a lower one, "
                      "and the order of a key is lost",
-                     judged[0][2].integer(), order.name),
-         fmt::format("alter sequence {} cache 1", judged[0][3].text())});
+                     judged[0][columns::sequence_cache].integer(), order.name),
+         fmt::format("alter sequence {} cache 1", judged[0][columns::sequence].text())});
   if (!is_one_of(order.base, integer_types) && !is_one_of(order.base, time_types))
     all.push_back({"table_relay_order_unknown",
                    fmt::format("{} is {}: rows are published in its order, which need not be that of their "

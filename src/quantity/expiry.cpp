@@ -22,9 +22,13 @@ constexpr std::chrono::milliseconds lock_wait_again{10};
 constexpr std::size_t batch_max = 1000;
 const std::string expired_reason = "expired";
 
+// Of reservations that were locked.
 std::vector<std::string> ids_in(const result& rows) {
+  namespace columns = queries::quantity::lock_due_columns;
+  static_assert(columns::all == queries::quantity::lock_due_one_columns::all);
+  static_assert(columns::all == queries::quantity::lock_ended_columns::all);
   std::vector<std::string> ids;
-  for (std::size_t i = 0; i < rows.size(); ++i) ids.push_back(rows[i][0].text());
+  for (std::size_t i = 0; i < rows.size(); ++i) ids.push_back(rows[i][columns::id].text());
   return ids;
 }
 

@@ -106,16 +106,17 @@ quantity::engine::one_change quantity::engine::change_one(transaction& tx, const
   if (found.size() > 1)
     refuse(fmt::format("{} rows of {} have the {} {}; a key must be unique", found.size(), options.table,
                        options.key, sql::key_text(item, "the key")));
-  if (found.empty() || found[0][1].is_null()) return {};
-  const auto there = amount_in(found[0][1]);
-  if (!found[0][2].is_null()) return {there, amount_in(found[0][2])};
+  namespace columns = queries::quantity::change_one_columns;
+  if (found.empty() || found[0][columns::there].is_null()) return {};
+  const auto there = amount_in(found[0][columns::there]);
+  if (const auto& after = found[0][columns::after]; !after.is_null()) return {there, amount_in(after)};
   const auto after = quantities::changed(there, change, within.low, within.high);
   if (!after) return {there, std::nullopt};
   // The statement has only read, so the rest follows; the log only once it is known that there is a change.
   const auto changed = tx.execute(change_item.get(), {item, change});
   check_unchanged_by_trigger(changed.affected(), item);
-  tx.execute(queries::quantity::log_change,
-             {options.resource, found[0][0].text(), change, *after, note.reason, note.reference, now});
+  tx.execute(queries::quantity::log_change, {options.resource, found[0][columns::item].text(), change, *after,
+                                             note.reason, note.reference, now});
   return {there, after};
 }
 
@@ -139,9 +140,10 @@ quantity::engine::locked quantity::engine::read_locked(std::span<const result> r
     if (rows[i].size() > 1)
       refuse(fmt::format("{} rows of {} have the {} {}; a key must be unique", rows[i].size(), options.table,
                          options.key, items[i].item));
-    const bool is_there = !rows[i].empty() && !rows[i][0][1].is_null();
-    found.there.push_back(is_there ? std::optional(amount_in(rows[i][0][1])) : std::nullopt);
-    found.names.push_back(rows[i].empty() ? items[i].item : rows[i][0][0].text());
+    namespace columns = queries::quantity::lock_item_columns;
+    const bool is_there = !rows[i].empty() && !rows[i][0][columns::there].is_null();
+    found.there.push_back(is_there ? std::optional(amount_in(rows[i][0][columns::there])) : std::nullopt);
+    found.names.push_back(rows[i].empty() ? items[i].item : rows[i][0][columns::item].text());
   }
   auto sorted = found.names;
   std::ranges::sort(sorted);
@@ -233,7 +235,7 @@ std::int64_t quantity::check(database& db) const {
   auto tx = db.read();
   std::string type;
   try {
-    type = tx.execute(engine_->probe.get())[0][0].text();
+    type = tx.execute(engine_->probe.get())[0][queries::quantity::probe_columns::type].text();
   } catch (const error& e) {
     if (e.code() != errc::statement_failed) throw;
     engine_->refuse(fmt::format("the table {} of {} does not fit: {}", options().table, db.name(), e.what()));
@@ -241,7 +243,10 @@ std::int64_t quantity::check(database& db) const {
   if (type != "smallint" && type != "integer" && type != "bigint")
     engine_->refuse(
         fmt::format("{}.{} is {}, it must be an integer", options().table, options().column, type));
-  return tx.execute(engine_->count_below.get(), {options().minimum})[0][0].integer();
+  return tx
+      .execute(engine_->count_below.get(),
+               {options().minimum})[0][queries::quantity::count_below_columns::items]
+      .integer();
 }
 
 }  // namespace settle::inline v0

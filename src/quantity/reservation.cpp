@@ -43,11 +43,13 @@ std::string_view to_string(reserve_outcome of) {
 }
 
 std::vector<quantities::demand> quantity::engine::lines_of(const result& rows) const {
+  namespace columns = queries::quantity::read_lines_columns;
   std::vector<quantities::demand> lines;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = rows[i];
-    quantities::demand one{row[0].text(), row[0].text(), row[1].integer()};
-    if (row[2].integer() != 0) {
+    quantities::demand one{row[columns::item].text(), row[columns::item].text(),
+                           row[columns::amount].integer()};
+    if (row[columns::is_number].integer() != 0) {
       std::int64_t number = 0;
       std::from_chars(one.item.data(), one.item.data() + one.item.size(), number);
       one.key = number;
@@ -65,8 +67,9 @@ reserve_result quantity::engine::repeated_reserve(transaction& tx, const std::st
     throw error(errc::store_busy, fmt::format("quantity '{}': the reservation {} was just being forgotten",
                                               options.resource, id));
   const auto lines = lines_of(tx.execute(queries::quantity::read_lines, {options.resource, id}));
-  reserve_result met{.repeated = true, .expires_at = found[0][1].time()};
-  met.status = quantities::status_of(found[0][0].text(), met.expires_at, tx.env().now());
+  namespace columns = queries::quantity::lock_reservation_columns;
+  reserve_result met{.repeated = true, .expires_at = found[0][columns::expires_at].time()};
+  met.status = quantities::status_of(found[0][columns::status].text(), met.expires_at, tx.env().now());
   const bool gone = met.status == reservation_status::cancelled || met.status == reservation_status::expired;
   if (!std::ranges::equal(lines, wanted))
     met.outcome = reserve_outcome::mismatch;
@@ -118,8 +121,10 @@ reserve_result quantity::engine::reserve(transaction& tx, const std::string& id,
 reservation_end quantity::engine::confirm(transaction& tx, const std::string& id) const {
   const auto found = tx.execute(queries::quantity::lock_reservation, {options.resource, id});
   if (found.empty()) return {};
+  namespace columns = queries::quantity::lock_reservation_columns;
   const auto now = tx.env().now();
-  const auto status = quantities::status_of(found[0][0].text(), found[0][1].time(), now);
+  const auto status =
+      quantities::status_of(found[0][columns::status].text(), found[0][columns::expires_at].time(), now);
   if (status != reservation_status::held) return {status, false};
   tx.post(queries::quantity::end_reservation, {options.resource, id, "CONFIRMED", now});
   return {reservation_status::confirmed, true};
@@ -132,8 +137,10 @@ reservation_end quantity::engine::cancel(transaction& tx, const std::string& id,
       {{queries::quantity::lock_reservation, {&by_id, 1}}, {queries::quantity::read_lines, {&by_id, 1}}}};
   const auto found = tx.execute_all(both);
   if (found[0].empty()) return {};
-  const auto stored = found[0][0][0].text();
-  if (stored != "HELD") return {quantities::status_of(stored, found[0][0][1].time(), tx.env().now()), false};
+  namespace columns = queries::quantity::lock_reservation_columns;
+  const auto stored = found[0][0][columns::status].text();
+  if (stored != "HELD")
+    return {quantities::status_of(stored, found[0][0][columns::expires_at].time(), tx.env().now()), false};
   const ending one{id, lines_of(found[1])};
   give_back(tx, {&one, 1}, "CANCELLED", reason);
   return {reservation_status::cancelled, true};

@@ -18,14 +18,15 @@ std::string checksum(const migration& of) { return fmt::format("{:016x}", stable
 namespace {
 
 void check_known(database& db, const result& applied, std::span<const migration> all) {
+  namespace columns = queries::sql::read_migrations_columns;
   for (std::size_t i = 0; i < applied.size(); ++i) {
-    const auto number = applied[i][0].integer();
-    const auto& name = applied[i][1].text();
+    const auto number = applied[i][columns::number].integer();
+    const auto& name = applied[i][columns::name].text();
     if (number > static_cast<std::int64_t>(all.size()))
       throw error(errc::schema_newer, fmt::format("{} has migration {} ({}), this build knows up to {}",
                                                   db.name(), number, name, all.size()));
     const auto& ours = all[static_cast<std::size_t>(number - 1)];
-    if (applied[i][2].text() != checksum(ours))
+    if (applied[i][columns::checksum].text() != checksum(ours))
       throw error(errc::migration_changed,
                   fmt::format("{}: migration {} ({}) was applied with another text than this build has",
                               db.name(), number, name));

@@ -72,7 +72,8 @@ void ownership::forget_gone_members(transaction& tx) {
   if (register_ == nullptr) return;
   const auto found = tx.execute(queries::sql::list_other_members, {settings_.scope, member_});
   others_.clear();
-  for (std::size_t i = 0; i < found.size(); ++i) others_.push_back(found[i][0].text());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    others_.push_back(found[i][queries::sql::list_other_members_columns::member].text());
   for (const auto& gone : register_->gone_of(others_)) {
     tx.execute(queries::sql::end_leases_of, {settings_.scope, gone});
     tx.execute(queries::sql::remove_member, {settings_.scope, gone});
@@ -87,15 +88,18 @@ void ownership::ensure_shares(transaction& tx) const {
 }
 
 ownership::scope_state ownership::read(transaction& tx, const running_leases& running) const {
+  namespace columns = queries::sql::read_shares_columns;
   const auto found = tx.execute(queries::sql::read_shares, {settings_.scope, running.now, running.latest});
   std::vector<share_row> rows;
   rows.reserve(found.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto row = found[i];
-    rows.push_back({static_cast<int>(row[0].integer()), row[1].integer(),
-                    row[2].is_null() ? std::string() : row[2].text(), row[3].integer(), row[4].time()});
+    const auto& owner = row[columns::owner];
+    rows.push_back({static_cast<int>(row[columns::share].integer()), row[columns::position].integer(),
+                    owner.is_null() ? std::string() : owner.text(), row[columns::epoch].integer(),
+                    row[columns::lease_until].time()});
   }
-  return {std::move(rows), found.empty() ? 0 : found[0][5].integer()};
+  return {std::move(rows), found.empty() ? 0 : found[0][columns::members_alive].integer()};
 }
 
 void ownership::release(transaction& tx, int share, std::int64_t epoch, const std::set<int>& in_doubt) const {
@@ -133,7 +137,9 @@ ownership_change ownership::refresh(transaction& tx, const std::set<int>& in_dou
   for (const int share : plan.claim) {
     const auto claimed =
         tx.execute(queries::sql::claim_share, {scope, share, member_, until, now, running.latest});
-    if (!claimed.empty()) next_held_[share] = {claimed[0][0].integer(), claimed[0][1].integer()};
+    namespace columns = queries::sql::claim_share_columns;
+    if (!claimed.empty())
+      next_held_[share] = {claimed[0][columns::epoch].integer(), claimed[0][columns::position].integer()};
   }
 
   ownership_change change;
@@ -163,8 +169,11 @@ void ownership::advance(transaction& tx, const std::map<int, std::int64_t>& posi
   for (const auto& [share, position] : positions)
     rows.push_back({settings_.scope, share, member_, held_.at(share).epoch, position});
   const auto changed = tx.execute_many(queries::sql::advance_share, rows);
-  for (std::size_t i = 0; i < changed.size(); ++i)
-    if (changed[i] == 0) throw lost(static_cast<int>(rows[i][1].integer()));
+  auto of = positions.begin();
+  for (const auto rows_changed : changed) {
+    if (rows_changed == 0) throw lost(of->first);
+    ++of;
+  }
 }
 
 error ownership::lost(int share) const {
@@ -174,7 +183,9 @@ error ownership::lost(int share) const {
 void ownership::confirm(transaction& tx) const {
   const auto rows = tx.execute(queries::sql::confirm_shares, {settings_.scope, member_});
   std::map<std::int64_t, std::int64_t> epochs;
-  for (std::size_t i = 0; i < rows.size(); ++i) epochs[rows[i][0].integer()] = rows[i][1].integer();
+  namespace columns = queries::sql::confirm_shares_columns;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    epochs[rows[i][columns::share].integer()] = rows[i][columns::epoch].integer();
   for (const auto& [share, held] : held_) {
     const auto found = epochs.find(share);
     if (found == epochs.end() || found->second != held.epoch) throw lost(share);

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "queries/verify.hpp"
+#include "settle/driver/broker_inspection.hpp"
 #include "verify/pages.hpp"
 
 namespace settle {
@@ -12,12 +13,15 @@ namespace {
 
 std::vector<noted_effect> read_log(database& db, const char* kind, evidence& into,
                                    const std::function<void(const result::row&)>& also = {}) {
+  namespace columns = queries::verify::read_effects_columns;
   std::vector<noted_effect> found;
-  read_pages(db, {queries::verify::read_effects, {kind}, {0}, 5}, [&](const result::row& row) {
-    const auto& topic = row[1].text();
-    const auto& subject = row[3].text();
-    found.push_back({into.effects.of(topic, subject), into.texts.keep(topic), into.texts.keep(row[2].text()),
-                     subject, row[4].is_null() ? std::string() : row[4].text(), row[5].integer(), 0});
+  read_pages(db, {queries::verify::read_effects, {kind}, {0}, columns::id}, [&](const result::row& row) {
+    const auto& topic = row[columns::topic].text();
+    const auto& subject = row[columns::subject].text();
+    const auto& event = row[columns::event_id];
+    found.push_back({into.effects.of(topic, subject), into.texts.keep(topic),
+                     into.texts.keep(row[columns::key].text()), subject,
+                     event.is_null() ? std::string() : event.text(), row[columns::id].integer(), 0});
     if (also) also(row);
   });
   return found;
@@ -30,36 +34,48 @@ std::vector<noted_effect> read_causes(database& db, std::size_t index, evidence&
 }
 
 void read_outbox(database& db, evidence& into) {
-  read_pages(db, {queries::verify::read_outbox_state, {}, {before_all_events}, 3},
+  namespace columns = queries::verify::read_outbox_state_columns;
+  read_pages(db, {queries::verify::read_outbox_state, {}, {before_all_events}, columns::id},
              [&](const result::row& row) {
-               into.outbox[row[0].text()] = {state_of(row[2].text()), into.texts.keep(row[1].text())};
+               into.outbox[row[columns::event_id].text()] = {state_of(row[columns::status].text()),
+                                                             into.texts.keep(row[columns::topic].text())};
              });
 }
 
-void read_broker(database& db, evidence& into) {
-  auto tx = db.read();
-  const auto groups = tx.execute(queries::verify::read_broker_groups);
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    into.consumers[groups[i][1].text()].insert(groups[i][0].text());
-  const auto rows = tx.execute(queries::verify::read_broker_messages);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto& entry = into.broker[rows[i][0].text()];
-    entry.topic = into.texts.keep(rows[i][1].text());
-    const auto& group = rows[i][2].text();
-    if (rows[i][3].integer() == 0 && !group.empty()) entry.waiting_for.push_back(into.texts.keep(group));
+void read_broker(broker_inspection& broker, evidence& into) {
+  if (broker.log() == nullptr) {
+    for (const auto& one : broker.groups()) into.consumers[one.topic].insert(one.group);
+    return;
   }
+  broker.log()->scan(
+      [&](std::string_view group, std::string_view topic) {
+        into.consumers[std::string(topic)].insert(std::string(group));
+      },
+      [&](const kept_message& one) {
+        auto& entry = into.broker[std::string(one.id)];
+        entry.topic = into.texts.keep(std::string(one.topic));
+        for (const auto group : one.waiting_for)
+          entry.waiting_for.push_back(into.texts.keep(std::string(group)));
+      });
 }
 
 void read_downstream(database& db, evidence& into) {
   const auto parked = db.read().execute(queries::verify::read_parked);
-  for (std::size_t i = 0; i < parked.size(); ++i)
-    into.parked[{parked[i][0].text(), parked[i][1].text()}] = {true, into.texts.keep(parked[i][2].text())};
+  for (std::size_t i = 0; i < parked.size(); ++i) {
+    namespace columns = queries::verify::read_parked_columns;
+    into.parked[{parked[i][columns::consumer].text(), parked[i][columns::message_id].text()}] = {
+        true, into.texts.keep(parked[i][columns::topic].text())};
+  }
   const auto dead = db.read().execute(queries::verify::read_dead_letters);
-  for (std::size_t i = 0; i < dead.size(); ++i)
-    into.dead_letters[{dead[i][0].text(), dead[i][1].text()}] = {dead[i][2].integer() != 0,
-                                                                 into.texts.keep(dead[i][3].text())};
+  for (std::size_t i = 0; i < dead.size(); ++i) {
+    namespace columns = queries::verify::read_dead_letters_columns;
+    into.dead_letters[{dead[i][columns::consumer].text(), dead[i][columns::message_id].text()}] = {
+        dead[i][columns::given_up].integer() != 0, into.texts.keep(dead[i][columns::topic].text())};
+  }
   std::vector<std::string> by;
-  auto applied = read_log(db, "applied", into, [&](const result::row& row) { by.push_back(row[0].text()); });
+  auto applied = read_log(db, "applied", into, [&](const result::row& row) {
+    by.push_back(row[queries::verify::read_effects_columns::consumer].text());
+  });
   for (std::size_t i = 0; i < applied.size(); ++i) {
     into.consumers[*applied[i].topic].insert(by[i]);
     auto& consumer = into.applied[by[i]];

@@ -14,6 +14,7 @@
 
 #include "base/sortable.hpp"
 #include "queries/verify.hpp"
+#include "settle/driver/broker_inspection.hpp"
 #include "verify/pages.hpp"
 
 namespace settle {
@@ -33,7 +34,7 @@ struct delivered_at {
 };
 
 struct at_broker {
-  std::set<std::string> acknowledged, waiting;  // groups
+  std::set<std::string> waiting;  // groups that have not acknowledged it
 };
 
 struct records {
@@ -51,51 +52,70 @@ struct records {
 std::string topic_of(const std::string& log) { return log.substr(0, log.rfind('/')); }
 
 void read_events(database& db, std::size_t index, records& into) {
-  read_pages(db, {queries::verify::read_outbox_events, {}, {before_all_events}, 5},
-             [&](const result::row& row) {
-               into.events.push_back({row[0].text(), row[1].text(), row[2].text(), row[3].text(),
-                                      state_of(row[4].text()), index, row[5].integer()});
-             });
+  namespace columns = queries::verify::read_outbox_events_columns;
+  read_pages(
+      db, {queries::verify::read_outbox_events, {}, {before_all_events}, columns::id},
+      [&](const result::row& row) {
+        into.events.push_back({row[columns::event_id].text(), row[columns::topic].text(),
+                               row[columns::event_type].text(), row[columns::aggregate_id].text(),
+                               state_of(row[columns::status].text()), index, row[columns::id].integer()});
+      });
 }
 
 void read_applied(database& db, records& into) {
-  read_pages(db, {queries::verify::read_processed, {}, {"", ""}, 2}, [&](const result::row& row) {
-    into.applied[row[2].text()].insert(row[3].text());
-    into.handled.emplace(row[2].text(), row[0].text(), row[1].text());
-  });
+  namespace columns = queries::verify::read_processed_columns;
+  read_pages(db, {queries::verify::read_processed, {}, {"", ""}, columns::consumer},
+             [&](const result::row& row) {
+               const auto& consumer = row[columns::consumer].text();
+               into.applied[consumer].insert(row[columns::message_id].text());
+               into.handled.emplace(consumer, row[columns::topic].text(), row[columns::event_type].text());
+             });
+}
+
+void read_broker(broker_inspection& broker, records& into) {
+  if (broker.log() == nullptr) {
+    for (const auto& one : broker.groups()) into.groups[one.topic].insert(one.group);
+    return;
+  }
+  broker.log()->scan(
+      [&](std::string_view group, std::string_view topic) {
+        into.groups[std::string(topic)].insert(std::string(group));
+      },
+      [&](const kept_message& one) {
+        auto& entry = into.broker[std::string(one.id)];
+        for (const auto group : one.waiting_for) entry.waiting.emplace(group);
+      });
+}
+
+void read_consumers(database& db, records& into) {
+  const auto parked = db.read().execute(queries::verify::read_parked);
+  for (std::size_t i = 0; i < parked.size(); ++i) {
+    namespace columns = queries::verify::read_parked_columns;
+    into.parked[parked[i][columns::consumer].text()].insert(parked[i][columns::message_id].text());
+  }
+  const auto dead = db.read().execute(queries::verify::read_dead_letters);
+  for (std::size_t i = 0; i < dead.size(); ++i) {
+    namespace columns = queries::verify::read_dead_letters_columns;
+    if (dead[i][columns::given_up].integer() != 0)
+      into.dead[dead[i][columns::consumer].text()].insert(dead[i][columns::message_id].text());
+  }
+  read_applied(db, into);
+  const auto expired = db.read().execute(queries::verify::read_horizons);
+  for (std::size_t i = 0; i < expired.size(); ++i) {
+    namespace columns = queries::verify::read_horizons_columns;
+    auto& upto =
+        into.horizons[{expired[i][columns::consumer].text(), topic_of(expired[i][columns::log].text()),
+                       expired[i][columns::lane].integer()}];
+    upto = std::max(upto, expired[i][columns::place].text());
+  }
 }
 
 // Upstream first and downstream last, as in verify(): an event on the move is seen at least once.
 records read(const verify_input& input) {
   records all;
   for (std::size_t i = 0; i < input.services.size(); ++i) read_events(*input.services[i], i, all);
-  if (input.broker != nullptr) {
-    auto tx = input.broker->read();
-    const auto groups = tx.execute(queries::verify::read_broker_groups);
-    for (std::size_t i = 0; i < groups.size(); ++i)
-      all.groups[groups[i][1].text()].insert(groups[i][0].text());
-    const auto rows = tx.execute(queries::verify::read_broker_messages);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      auto& entry = all.broker[rows[i][0].text()];
-      const auto& group = rows[i][2].text();
-      if (!group.empty()) (rows[i][3].integer() != 0 ? entry.acknowledged : entry.waiting).insert(group);
-    }
-  }
-  for (auto* db : input.services) {
-    const auto parked = db->read().execute(queries::verify::read_parked);
-    for (std::size_t i = 0; i < parked.size(); ++i)
-      all.parked[parked[i][0].text()].insert(parked[i][1].text());
-    const auto dead = db->read().execute(queries::verify::read_dead_letters);
-    for (std::size_t i = 0; i < dead.size(); ++i)
-      if (dead[i][2].integer() != 0) all.dead[dead[i][0].text()].insert(dead[i][1].text());
-    read_applied(*db, all);
-    const auto expired = db->read().execute(queries::verify::read_horizons);
-    for (std::size_t i = 0; i < expired.size(); ++i) {
-      auto& upto =
-          all.horizons[{expired[i][0].text(), topic_of(expired[i][1].text()), expired[i][2].integer()}];
-      upto = std::max(upto, expired[i][3].text());
-    }
-  }
+  if (input.broker != nullptr) read_broker(*input.broker, all);
+  for (auto* db : input.services) read_consumers(*db, all);
   return all;
 }
 
@@ -110,9 +130,11 @@ std::unordered_map<std::int64_t, delivered_at> read_places(database& db,
     numbers = numbers.subspan(page.size());
     const auto rows = tx.execute(queries::verify::read_places, {fmt::format("[{}]", fmt::join(page, ","))});
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto number = rows[i][0].integer();
-      places[number] = {rows[i][1].integer(),
-                        rows[i][2].is_null() ? sortable({number}) : sortable({rows[i][2].integer(), number})};
+      namespace columns = queries::verify::read_places_columns;
+      const auto number = rows[i][columns::seq].integer();
+      const auto& tick = rows[i][columns::tick];
+      places[number] = {rows[i][columns::lane].integer(),
+                        tick.is_null() ? sortable({number}) : sortable({tick.integer(), number})};
     }
   }
   return places;
@@ -129,7 +151,10 @@ class records_judge {
     report_.not_judged.emplace_back(
         "without an effect log: effects that happened twice or without a commit, order, and commits without "
         "an event");
-    note(gone_, "published events that the broker holds no more, and whose consumers keep no record of them");
+    note(gone_,
+         has_broker_log(input_)
+             ? "published events that the broker holds no more, and whose consumers keep no record of them"
+             : "published events that may be on their way: their consumers keep no record of them");
     note(expired_, "events whose deduplication records may have expired");
     note(strangers_, "acknowledged messages of consumers whose database was not given");
     for (const auto& [topic, groups] : seen_.groups) consumers_.insert(groups.begin(), groups.end());
@@ -256,6 +281,10 @@ class records_judge {
 
 }  // namespace
 
+bool has_broker_log(const verify_input& input) {
+  return input.broker != nullptr && input.broker->log() != nullptr;
+}
+
 outbox_state state_of(const std::string& status) {
   if (status == "PUBLISHED") return outbox_state::published;
   return status == "FAILED" ? outbox_state::failed : outbox_state::pending;
@@ -265,8 +294,10 @@ verify_report verify_records(const verify_input& input) {
   const auto seen = read(input);
   auto report = records_judge(seen, input).report();
   report.from_records = true;
-  if (input.broker == nullptr)
-    report.not_judged.emplace_back("everything after the outbox: the broker's file was not given");
+  if (!has_broker_log(input))
+    report.not_judged.emplace_back(
+        input.broker == nullptr ? "everything after the outbox: the broker's file was not given"
+                                : "everything after the outbox: this broker cannot be read from a place");
   return report;
 }
 

@@ -12,6 +12,9 @@ namespace settle {
 enum class outbox_state { pending, published, failed };
 outbox_state state_of(const std::string& status);
 
+// Whether the broker's messages can be read.
+bool has_broker_log(const verify_input& input);
+
 // Below the number of every event. (SQLite's may begin at 1; those of held events are the events' own.)
 constexpr std::int64_t before_all_events = 0;
 

@@ -82,7 +82,7 @@ std::string why_lost(const noted_effect& what, const std::string& consumer, cons
 class judge {
  public:
   judge(const evidence& seen, const verify_input& input)
-      : seen_(seen), input_(input), unnamed_(seen, input.broker != nullptr) {
+      : seen_(seen), input_(input), unnamed_(seen, has_broker_log(input)) {
     for (const auto& [who, entry] : seen.dead_letters) with_dead_letters_.emplace(who.first, *entry.topic);
   }
 
@@ -128,7 +128,7 @@ class judge {
     if (what.event.empty()) return judge_without_event(what, "", unnamed_.may_be_kept(*what.topic));
     if (has_failed(what, seen_)) return note_failed(what, "");
     if (seen_.broker.contains(what.event)) return;
-    const auto why = why_lost(what, "", seen_, input_.broker != nullptr);
+    const auto why = why_lost(what, "", seen_, has_broker_log(input_));
     if (!why.empty()) note_lost(what, "", why);
   }
 
@@ -148,7 +148,7 @@ class judge {
       return;
     }
     if (has_failed(what, seen_)) return note_failed(what, consumer);
-    const auto why = why_lost(what, consumer, seen_, input_.broker != nullptr);
+    const auto why = why_lost(what, consumer, seen_, has_broker_log(input_));
     if (why.empty()) {
       ++report_.pending;
       return;
@@ -262,6 +262,8 @@ verify_report verify(const verify_input& input) {
   if (input.broker == nullptr)
     report.not_judged.emplace_back(
         "without the broker's file: consumers that applied nothing, and messages lost after the relay");
+  else if (!has_broker_log(input))
+    report.not_judged.emplace_back("messages lost after the relay: this broker cannot be read from a place");
   return report;
 }
 

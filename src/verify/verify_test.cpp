@@ -8,6 +8,7 @@
 #include "outbox/shared.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/driver/broker.hpp"
+#include "settle/driver/broker_inspection.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
@@ -34,7 +35,6 @@ class checker : public ::testing::Test {
     orders_ = open("orders.db");
     warehouse_ = open("warehouse.db");
     broker_ = sqlite::open_broker(dir_.file("broker.db"), {.env = env_, .partitions = 2});
-    broker_file_ = sqlite::open(dir_.file("broker.db"), {.env = env_});
   }
 
   std::unique_ptr<database> open(const std::string& name) {
@@ -119,7 +119,7 @@ class checker : public ::testing::Test {
   }
 
   verify_report judge() {
-    return verify({.services = {orders_.get(), warehouse_.get()}, .broker = broker_file_.get()});
+    return verify({.services = {orders_.get(), warehouse_.get()}, .broker = broker_->inspection()});
   }
   verify_report judge_without_broker() {
     verify_input input;
@@ -143,7 +143,7 @@ class checker : public ::testing::Test {
   test::quiet_log log_;
   environment env_;
   test::temp_dir dir_;
-  std::unique_ptr<database> orders_, warehouse_, broker_file_;
+  std::unique_ptr<database> orders_, warehouse_;
   std::unique_ptr<broker> broker_;
 };
 
@@ -318,7 +318,7 @@ TEST_F(checker, causes_in_different_databases_have_no_order_between_them) {
   note(*second_shop, "b-1");
   for (const auto* order : {"a-1", "a-2", "b-1"}) apply(order);
   const auto report = verify(
-      {.services = {orders_.get(), second_shop.get(), warehouse_.get()}, .broker = broker_file_.get()});
+      {.services = {orders_.get(), second_shop.get(), warehouse_.get()}, .broker = broker_->inspection()});
   EXPECT_EQ(report.reordered, 0);
 }
 
@@ -410,6 +410,46 @@ TEST_F(checker, without_the_brokers_file_an_event_that_was_never_written_is_stil
   note_committed(tx, cause);
   tx.commit();
   expect_only(judge_without_broker(), "lost", "the event is not in the outbox");
+}
+
+// Topics and groups, and no messages: a broker that gives each message away.
+class closed_inspection final : public broker_inspection {
+ public:
+  explicit closed_inspection(broker_inspection& of) : of_(of) {}
+  std::string name() const override { return of_.name(); }
+  std::optional<std::int64_t> stored_bytes() override { return std::nullopt; }
+  std::vector<inspected_topic> topics(std::size_t topics_max) override { return of_.topics(topics_max); }
+  std::vector<inspected_group> groups(const inspect_groups& wanted) override { return of_.groups(wanted); }
+
+ private:
+  broker_inspection& of_;
+};
+
+// Proves V2
+TEST_F(checker, a_broker_that_cannot_be_read_from_a_place_is_not_accused_of_losing_messages) {
+  subscribe();
+  place("o-1");
+  relay_all();
+  closed_inspection closed(*broker_->inspection());
+  const auto report = verify({.services = {orders_.get(), warehouse_.get()}, .broker = &closed});
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.pending, 1);
+  ASSERT_EQ(report.not_judged.size(), 1u);
+  EXPECT_NE(report.not_judged[0].find("cannot be read from a place"), std::string::npos);
+}
+
+// Proves V2
+TEST_F(checker, by_its_records_it_does_not_accuse_a_broker_that_cannot_be_read_from_a_place) {
+  subscribe();
+  auto tx = orders_->begin();
+  publish(tx, event{.topic = "orders", .type = "order.placed", .key = "c"});
+  tx.commit();
+  relay_all();
+  closed_inspection closed(*broker_->inspection());
+  const auto report = verify({.services = {orders_.get(), warehouse_.get()}, .broker = &closed});
+  EXPECT_TRUE(report.from_records);
+  EXPECT_TRUE(report.clean());
+  EXPECT_NE(report.not_judged.back().find("cannot be read from a place"), std::string::npos);
 }
 
 TEST_F(checker, without_an_effect_log_it_does_not_claim_to_have_checked) {
@@ -529,7 +569,7 @@ TEST_F(checker, names_a_few_examples_and_counts_them_all) {
   for (int i = 0; i < 20; ++i) apply("ghost-" + std::to_string(i));
   verify_input input;
   input.services = {warehouse_.get()};
-  input.broker = broker_file_.get();
+  input.broker = broker_->inspection();
   input.examples_max = 3;
   const auto report = verify(input);
   EXPECT_EQ(report.ghosts, 20);

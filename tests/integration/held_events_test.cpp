@@ -146,13 +146,12 @@ TEST_P(held_events, after_five_attempts_an_event_has_failed_and_somebody_is_told
 TEST_P(held_events, that_have_failed_are_named_by_the_checker) {
   auto broker = sqlite::open_broker(dir.file("broker.db"));
   broker->subscribe({"warehouse", {"t"}});
-  const auto broker_file = sqlite::open(dir.file("broker.db"));
   relay r(*db, destination);
   reject("bad");
   const auto bad = emit("k", "bad");
   run_for(r, 10s, 500ms);
   ASSERT_EQ(status_of(bad), "FAILED");
-  const auto expect_named = [&](const std::string& subject, database* with_broker) {
+  const auto expect_named = [&](const std::string& subject, broker_inspection* with_broker) {
     const auto report = verify({.services = {db.get()}, .broker = with_broker});
     EXPECT_EQ(report.failed, 1);
     EXPECT_EQ(report.pending + report.lost, 0);
@@ -160,15 +159,15 @@ TEST_P(held_events, that_have_failed_are_named_by_the_checker) {
     EXPECT_EQ(report.findings[0].kind, "failed");
     EXPECT_EQ(report.findings[0].subject, subject);
   };
-  expect_named(bad.text(), broker_file.get());
+  expect_named(bad.text(), broker->inspection());
   expect_named(bad.text(), nullptr);
   time.advance(13h);  // its row in the outbox goes
   run_for(r, 1min, 4s);
-  expect_named(bad.text(), broker_file.get());
+  expect_named(bad.text(), broker->inspection());
   auto tx = db->begin();
   note_committed(tx, {.topic = "t", .key = "k", .subject = "order-1", .event = bad});
   tx.commit();
-  expect_named("order-1", broker_file.get());
+  expect_named("order-1", broker->inspection());
   expect_named("order-1", nullptr);
 }
 

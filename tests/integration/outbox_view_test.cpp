@@ -129,11 +129,10 @@ TEST_F(postgres_outbox_view, the_checker_looks_at_few_ticks_for_each_event) {
   test::temp_dir dir;
   const auto broker = sqlite::open_broker(dir.file("broker.db"), {.env = env});
   broker->subscribe({"warehouse", {"t"}})->leave();
-  const auto broker_file = sqlite::open(dir.file("broker.db"), {.env = env});
   db.reset();
   const auto before = ticks_and_notes_read();
   const auto fresh = postgres::open(own->conninfo(), {.env = env});
-  const auto report = verify({.services = {fresh.get()}, .broker = broker_file.get()});
+  const auto report = verify({.services = {fresh.get()}, .broker = broker->inspection()});
   EXPECT_EQ(report.committed, events);
   EXPECT_EQ(report.pending, events / ticks);
   EXPECT_TRUE(report.clean());

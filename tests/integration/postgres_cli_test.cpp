@@ -7,7 +7,7 @@
 #include <optional>
 #include <regex>
 
-#include "queries/outbox.hpp"
+#include "queries/inspect.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "settle/relay.hpp"
@@ -133,9 +133,9 @@ TEST_F(postgres_cli, counts_what_is_pending_without_visiting_what_is_published) 
   for (const bool analysed : {false, true}) {
     if (analysed) own->run("analyze settle.outbox");
     auto tx = db->read();
-    tx.execute(queries::outbox::plan_for_counting);
+    tx.execute(queries::inspect::plan_for_counting);
     const auto plan = tx.execute(fmt::format("explain (analyze, buffers off, timing off) {}",
-                                             queries::outbox::read_waiting.text(dialect::postgres)),
+                                             queries::inspect::read_waiting.text(dialect::postgres)),
                                  {1'000'000});
     std::string text;
     for (std::size_t i = 0; i < plan.size(); ++i) text += plan[i][0].text() + "\n";

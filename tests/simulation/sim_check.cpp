@@ -9,6 +9,7 @@
 #include "settle/sqlite.hpp"
 #include "settle/verify.hpp"
 #include "sqlite/handle.hpp"
+#include "sqlite/inspection.hpp"
 
 namespace settle::sim {
 namespace {
@@ -43,7 +44,8 @@ class checker {
     const auto broker = open(files_.broker);
     check_orders(*services[0]);
     for (std::size_t i = 1; i < services.size(); ++i) check_failures(*services[i]);
-    verify_input input{.services = {}, .broker = broker.get(), .examples_max = 3};
+    sqlite::embedded_inspection at_broker(*broker);
+    verify_input input{.services = {}, .broker = &at_broker, .examples_max = 3};
     for (const auto& one : services) input.services.push_back(one.get());
     judge(verify(input));
     return std::move(result_);

@@ -8,6 +8,7 @@
 #include "settle/error.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
+#include "sqlite/inspection.hpp"
 
 namespace settle {
 
@@ -131,7 +132,8 @@ database& order_world::broker_file() {
 }
 
 verify_report order_world::verify() {
-  return settle::verify({.services = {orders_.get(), warehouse_.get()}, .broker = &broker_file()});
+  sqlite::embedded_inspection at_broker(broker_file());
+  return settle::verify({.services = {orders_.get(), warehouse_.get()}, .broker = &at_broker});
 }
 
 }  // namespace test

@@ -19,11 +19,11 @@ insert into broker_messages (topic, partition, event_id, source, event_type, key
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 
 -- name: read_head
-select coalesce(max(position), 0) from broker_messages
+select coalesce(max(position), 0) as head from broker_messages
 
 -- name: read_partition
 select position, event_id, source, event_type, key, subject, content_type, time, extensions, payload,
-       nullif(stored_at, 0)
+       nullif(stored_at, 0) as stored_at
 from broker_messages
 where topic = $1 and partition = $2 and position > $3
 order by position limit $4
@@ -32,7 +32,7 @@ order by position limit $4
 -- taken in less than the time ago (or in the future: then the clock has jumped, and its age is not known).
 -- $3 is the time of the oldest to keep; only the oldest $4 are looked at.
 -- name: first_message_to_keep
-select coalesce(min(case when stored_at >= $3 then position end), max(position) + 1, 0)
+select coalesce(min(case when stored_at >= $3 then position end), max(position) + 1, 0) as first_kept
 from (select position, stored_at from broker_messages
       where topic = $1 and partition = $2
         and position <= coalesce((select min(coalesce(s.position, 0)) from broker_groups g
@@ -45,5 +45,5 @@ from (select position, stored_at from broker_messages
 delete from broker_messages where topic = $1 and partition = $2 and position < $3
 
 -- name: used_bytes
-select (p.page_count - f.freelist_count) * s.page_size
+select (p.page_count - f.freelist_count) * s.page_size as bytes
 from pragma_page_count p, pragma_freelist_count f, pragma_page_size s

@@ -32,9 +32,9 @@ there as (
           from unnest(i.indkey) with ordinality k(number, at)
           join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.number) as columns
   from pg_catalog.pg_index i where i.indpred is null)
-select e.relation, e.columns, e.kind, c.oid is not null,
+select e.relation, e.columns, e.kind, c.oid is not null as is_there,
        (select min(t.name) from there t
-        where t.indrelid = c.oid and t.columns = e.columns and not t.indisvalid)
+        where t.indrelid = c.oid and t.columns = e.columns and not t.indisvalid) as invalid_index
 from expected e
 left join pg_catalog.pg_namespace n on n.nspname = 'settle'
 left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = e.relation
@@ -44,9 +44,9 @@ order by 1, 2
 
 -- Tables that vacuum must not touch, or that a crash empties.
 -- name: odd_tables
-select c.oid::regclass::text, c.relpersistence = 'u',
+select c.oid::regclass::text as relation, c.relpersistence = 'u' as unlogged,
        exists (select from pg_catalog.pg_options_to_table(c.reloptions) o
-               where o.option_name = 'autovacuum_enabled' and o.option_value in ('false', 'off', 'no', '0'))
+               where o.option_name = 'autovacuum_enabled' and o.option_value in ('false', 'off', 'no', '0')) as autovacuum_off
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname = 'settle' and c.relkind = 'r'
   and (c.relpersistence = 'u'
@@ -55,7 +55,7 @@ where n.nspname = 'settle' and c.relkind = 'r'
 order by 1
 
 -- name: odd_sequences
-select c.oid::regclass::text, s.seqcache, s.seqincrement, s.seqcycle
+select c.oid::regclass::text as relation, s.seqcache as cache, s.seqincrement as increment, s.seqcycle as cycles
 from pg_catalog.pg_sequence s join pg_catalog.pg_class c on c.oid = s.seqrelid
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname = 'settle' and c.relname in ('outbox_seq', 'outbox_ring')
@@ -64,9 +64,9 @@ order by 1
 
 -- Rights that nobody but the owner needs: whoever has them can write what relays rely on.
 -- name: loose_grants
-select c.oid::regclass::text, case when a.grantee = 0 then 'public' else quote_ident(r.rolname) end,
-       lower(string_agg(a.privilege_type, ', ' order by a.privilege_type)),
-       case c.relkind when 'S' then 'sequence ' else '' end
+select c.oid::regclass::text as relation, case when a.grantee = 0 then 'public' else quote_ident(r.rolname) end as role,
+       lower(string_agg(a.privilege_type, ', ' order by a.privilege_type)) as rights,
+       case c.relkind when 'S' then 'sequence ' else '' end as kind
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 cross join lateral aclexplode(c.relacl) a
 left join pg_catalog.pg_roles r on r.oid = a.grantee
@@ -77,7 +77,7 @@ where n.nspname = 'settle' and a.grantee <> c.relowner
 group by 1, 2, 4 order by 1, 2
 
 -- name: publisher_role
-select r.oid is not null,
+select r.oid is not null as is_there,
        coalesce((select bool_and(has_function_privilege(r.oid, p.oid, 'execute'))
                  from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
                  where n.nspname = 'settle' and p.proname = 'publish')
@@ -85,11 +85,11 @@ select r.oid is not null,
                 and has_column_privilege(r.oid, 'settle.outbox', 'payload', 'insert')
                 and has_column_privilege(r.oid, 'settle.outbox_events', 'event_id', 'select')
                 and has_sequence_privilege(r.oid, 'settle.outbox_seq', 'usage')
-                and has_sequence_privilege(r.oid, 'settle.outbox_ring', 'select'), false),
+                and has_sequence_privilege(r.oid, 'settle.outbox_ring', 'select'), false) as granted,
        coalesce((select string_agg(quote_ident(m.rolname), ', ' order by m.rolname)
                  from pg_catalog.pg_auth_members g join pg_catalog.pg_roles m on m.oid = g.member
-                 where g.roleid = r.oid), ''),
+                 where g.roleid = r.oid), '') as members,
        (select string_agg(p.oid::regprocedure::text, ', ' order by p.oid)
         from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-        where n.nspname = 'settle' and p.proname in ('lane', 'publish'))
+        where n.nspname = 'settle' and p.proname in ('lane', 'publish')) as functions
 from (select 1) one left join pg_catalog.pg_roles r on r.rolname = 'settle_publisher'

@@ -6,16 +6,16 @@ where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'default_trans
 
 -- What databases and roles say for themselves, and the statement that takes it back.
 -- name: scoped_settings
-select split_part(c, '=', 1), substr(c, strpos(c, '=') + 1),
+select split_part(c, '=', 1) as name, substr(c, strpos(c, '=') + 1) as setting,
        case when r.oid is null and d.oid is null then 'all roles'
             when r.oid is null then format('database %I', d.datname)
             when d.oid is null then format('role %I', r.rolname)
-            else format('role %I in database %I', r.rolname, d.datname) end,
+            else format('role %I in database %I', r.rolname, d.datname) end as scope,
        case when r.oid is null and d.oid is null then 'alter role all'
             when r.oid is null then format('alter database %I', d.datname)
             when d.oid is null then format('alter role %I', r.rolname)
             else format('alter role %I in database %I', r.rolname, d.datname) end
-         || format(' reset %I;', split_part(c, '=', 1))
+         || format(' reset %I;', split_part(c, '=', 1)) as fix
 from pg_catalog.pg_db_role_setting s
 left join pg_catalog.pg_database d on d.oid = s.setdatabase
 left join pg_catalog.pg_roles r on r.oid = s.setrole,

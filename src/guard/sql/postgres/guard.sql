@@ -18,7 +18,7 @@ noted as (
   insert into settle.guard_history (machine, entity, from_state, to_state, actor, reason, at, event_id)
   select $4::text, moved.entity, moved.before, moved.after, $5::text, $6::text, $7::bigint, $8::text from moved
 )
-select found.key::text, found.state, (select count(*) from moved) from found
+select found.key::text as entity, found.state, (select count(*) from moved) as moved from found
 
 -- name: set_state
 update {table} as t set {column} = $2{sets} where t.{key} = $1
@@ -39,6 +39,6 @@ select t.{key}::text, t.{column}::text, h.id from {table} as t, settle.guard_his
 select 1 from {table} as t where t.{column} = $1 limit 0
 
 -- name: count_undeclared
-select t.{column}::text, count(*) from {table} as t
+select t.{column}::text as state, count(*) as entities from {table} as t
 where t.{column} is null or t.{column}::text <> all (array(select json_array_elements_text($1::json)))
 group by t.{column} order by 2 desc, 1 limit 100

@@ -4,7 +4,7 @@
 -- Only tells the state: a statement costs no round trip here, and nobody else writes meanwhile, so the rest follows
 -- in set_state and note_move. The parameters are those of PostgreSQL's.
 -- name: move
-select cast(t.{key} as text), cast(t.{column} as text), 0 from {table} as t
+select cast(t.{key} as text) as entity, cast(t.{column} as text) as state, 0 as moved from {table} as t
 where t.{key} = $1 and coalesce($2, $3, $4, $5, $6, $7, $8{values}) is not null
 
 -- name: set_state
@@ -25,6 +25,6 @@ select t.{key}, t.{column}, h.id from {table} as t, settle_guard_history as h li
 select 1 from {table} as t where t.{column} = $1 limit 0
 
 -- name: count_undeclared
-select cast(t.{column} as text), count(*) from {table} as t
+select cast(t.{column} as text) as state, count(*) as entities from {table} as t
 where t.{column} is null or cast(t.{column} as text) not in (select value from json_each($1))
 group by t.{column} order by 2 desc, 1 limit 100

@@ -23,7 +23,7 @@ taken as (
   where l.held_until <= coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
      or l.owner = excluded.owner
   returning owner, epoch, held_until)
-select 1, owner, epoch, held_until from taken
+select 1 as acquired, owner, epoch, held_until from taken
 union all
 select 0, owner, epoch, held_until from held
 
@@ -52,11 +52,11 @@ where f.epoch < excluded.epoch or (f.epoch = excluded.epoch and f.owner = exclud
 
 -- For operators: a lock, and whether its time is over.
 -- name: list_locks
-select name, owner, epoch, held_until, (held_until <= coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))::integer
+select name, owner, epoch, held_until, (held_until <= coalesce($4::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))::integer as expired
 from settle.locks where name > $1 and ($2::boolean or held_until > 0) order by name limit $3
 
 -- name: find_lock
-select name, owner, epoch, held_until, (held_until <= coalesce($2::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))::integer
+select name, owner, epoch, held_until, (held_until <= coalesce($2::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint))::integer as expired
 from settle.locks where name = $1
 
 -- Raised as by a take-over, so that the former owner matches nothing any more; nobody has it then.

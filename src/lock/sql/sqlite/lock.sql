@@ -9,7 +9,7 @@ set owner = excluded.owner,
     epoch = l.epoch + (l.owner <> excluded.owner or l.held_until = 0),
     held_until = excluded.held_until
 where l.held_until <= $4 or l.held_until > $4 + 86400000000 or l.owner = excluded.owner
-returning 1, owner, epoch, held_until
+returning 1 as acquired, owner, epoch, held_until
 
 -- name: read_holder
 select owner, epoch, held_until from settle_locks where name = $1 and held_until > $2
@@ -33,11 +33,11 @@ where f.epoch < excluded.epoch or (f.epoch = excluded.epoch and f.owner = exclud
 
 -- For operators: a lock, and whether its time is over.
 -- name: list_locks
-select name, owner, epoch, held_until, (held_until <= $4)
+select name, owner, epoch, held_until, (held_until <= $4) as expired
 from settle_locks where name > $1 and ($2 or held_until > 0) order by name limit $3
 
 -- name: find_lock
-select name, owner, epoch, held_until, (held_until <= $2)
+select name, owner, epoch, held_until, (held_until <= $2) as expired
 from settle_locks where name = $1
 
 -- Raised as by a take-over, so that the former owner matches nothing any more; nobody has it then.

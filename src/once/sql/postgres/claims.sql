@@ -41,7 +41,7 @@ set status = ($4::bigint[])[n], headers = ($5::text[])[n], body = ($6::bytea[])[
   expires_at = greatest(c.expires_at, ($3::bigint[])[n])
 from (select unnest($1::bytea[]) identity, unnest($2::text[]) run, generate_subscripts($1::bytea[], 1) n) one
 where c.identity = any ($1::bytea[]) and c.identity = one.identity and c.run = one.run and c.status is null
-returning one.n
+returning one.n as place
 
 -- By the same run or, after the lease, by nobody else: an owner that was slow may still tell what it did. Kept for as
 -- long as the claim has promised, if that is longer.
@@ -67,7 +67,7 @@ delete from settle.idempotency_claims where identity = $1 and run = $2 and statu
 
 -- name: read_claim
 select epoch, run, fingerprint, status, headers, body, response_hash,
-  lease_until - coalesce($2::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
+  lease_until - coalesce($2::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as lease_left
 from settle.idempotency_claims where identity = $1
 
 -- Only from the one that was seen, and only while it is still silent. $8 is the turn of the key, as in claim_keys.

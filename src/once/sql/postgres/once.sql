@@ -4,8 +4,9 @@
 -- A second lock tells others what is asked for: $3 is the upper half of $2, $4 a number of the fingerprint, or null.
 -- Most keys are new, so the record itself is left to read_key: its columns would cost as much where there is none.
 -- name: open_key
-select pg_try_advisory_xact_lock($2::bigint), pg_try_advisory_xact_lock($3::integer, $4::integer),
-  current_setting('synchronous_commit'), exists (select from settle.idempotency_keys where identity = $1)
+select pg_try_advisory_xact_lock($2::bigint) as ours, pg_try_advisory_xact_lock($3::integer, $4::integer) as shown,
+  current_setting('synchronous_commit') as durability,
+  exists (select from settle.idempotency_keys where identity = $1) as recorded
 
 -- Whether the one that holds the key $1 has shown a fingerprint, and not this one. pg_locks is read once, so both of its
 -- locks are from the same moment; one that is just letting go of them, or has shown none, does not differ.
@@ -15,7 +16,7 @@ with held as materialized (
   where locktype = 'advisory' and granted
     and database = (select oid from pg_database where datname = current_database())
     and classid = (($1::bigint >> 32) & 4294967295)::oid)
-select coalesce(bool_and(shown.objid <> ($2::bigint & 4294967295)::oid), false)::integer
+select coalesce(bool_and(shown.objid <> ($2::bigint & 4294967295)::oid), false)::integer as differs
 from held holder join held shown on shown.pid = holder.pid and shown.objsubid = 2
 where holder.objsubid = 1 and holder.objid = ($1::bigint & 4294967295)::oid
 

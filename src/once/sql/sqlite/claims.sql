@@ -26,7 +26,7 @@ where identity = $1 and run = $2 and status is null
 delete from settle_idempotency_claims where identity = $1 and run = $2 and status is null
 
 -- name: read_claim
-select epoch, run, fingerprint, status, headers, body, response_hash, lease_until - $2
+select epoch, run, fingerprint, status, headers, body, response_hash, lease_until - $2 as lease_left
 from settle_idempotency_claims where identity = $1
 
 -- Only from the one that was seen, and only while it is still silent.

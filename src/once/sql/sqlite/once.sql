@@ -1,9 +1,10 @@
 -- One transaction writes at a time: whoever gets here has no rival. $2 to $4 are for databases where it may have one.
 -- name: open_key
-select 1, coalesce($2, $3, $4), '', exists (select 1 from settle_idempotency_keys where identity = $1)
+select 1 as ours, coalesce($2, $3, $4) as shown, '' as durability,
+  exists (select 1 from settle_idempotency_keys where identity = $1) as recorded
 
 -- name: holder_differs
-select 0 where $1 is not null and $2 is not null
+select 0 as differs where $1 is not null and $2 is not null
 
 -- name: wait_for_key
 select $1

@@ -68,12 +68,3 @@ from settle.outbox_held where status = 'FAILED' order by next_at, seq limit $1
 -- name: requeue_failed
 update settle.outbox_held set status = 'WAITING', attempts = 0, next_at = $1
 where status = 'FAILED' and ($2::uuid is null or event_id = $2::uuid)
-
--- Up to number $1, at time $2: how many wait to be tried again, how many for their time, how many were given up; and
--- since when the first ones wait.
--- name: count_held
-select count(*) filter (where status = 'WAITING' and (blocks or attempts > 0 or next_at <= $2)),
-       count(*) filter (where status = 'WAITING' and not blocks and attempts = 0 and next_at > $2),
-       count(*) filter (where status = 'FAILED'),
-       min(created_at) filter (where status = 'WAITING' and (blocks or attempts > 0 or next_at <= $2))
-from settle.outbox_held where seq <= $1

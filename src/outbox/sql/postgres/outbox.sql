@@ -37,13 +37,13 @@ made as (
   select n, snap, seq_high, xid_high, $1::bigint from wanted
   on conflict (n) do nothing
   returning n)
-select coalesce((select n from made), (select n from last)), i.system_identifier, i.timeline,
-       (select count(*) from wanted) - (select count(*) from made),
-       case when $2::integer = 1 then set_config('synchronous_commit', 'on', true) end
+select coalesce((select n from made), (select n from last)) as tick, i.system_identifier, i.timeline,
+       (select count(*) from wanted) - (select count(*) from made) as taken_by_others,
+       case when $2::integer = 1 then set_config('synchronous_commit', 'on', true) end as synced
 from settle.identity i
 
 -- name: count_ticks
-select count(*) from settle.outbox_ticks where n in ($1, $2)
+select count(*) as found from settle.outbox_ticks where n in ($1, $2)
 
 -- Leaves come and go faster than their statistics, so the planner is told what is always right here: indexes. And the
 -- parts of a window are to come one after the other.
@@ -60,7 +60,8 @@ select set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 
 -- name: read_window
 with a as materialized (select snap, seq_high, xid_high from settle.outbox_ticks where n = $1),
      b as materialized (select snap, seq_high from settle.outbox_ticks where n = $2)
-(select o.*
+(select o.seq, o.lane, o.event_id, o.topic, o.event_type, o.aggregate_type, o.aggregate_id, o.content_type, o.headers,
+        o.created_at, o.payload, o.deliver_at
  from (select x from pg_snapshot_xip((select snap from a)) x
        where pg_visible_in_snapshot(x, (select snap from b))
        union all

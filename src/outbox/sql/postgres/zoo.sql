@@ -2,7 +2,7 @@
 
 -- As if transaction ids were the order of the events.
 -- name: read_window_by_xid
-select row_number() over (order by xid, seq), lane, event_id, topic, event_type, aggregate_type, aggregate_id,
+select row_number() over (order by xid, seq) as seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id,
        content_type, headers, created_at, payload, deliver_at
 from settle.outbox
 where pg_visible_in_snapshot(xid, (select snap from settle.outbox_ticks where n = $2))

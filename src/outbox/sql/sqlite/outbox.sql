@@ -11,16 +11,16 @@ select $1
 select database_id, generation from settle_identity
 
 -- name: read_head
-select coalesce((select max(seq) from settle_outbox), 0), (select seq_high from settle_outbox_tick)
+select coalesce((select max(seq) from settle_outbox), 0) as newest, (select seq_high from settle_outbox_tick) as ticked
 
--- name: write_tick
+-- name: raise_tick
 update settle_outbox_tick set seq_high = max(seq_high, coalesce((select max(seq) from settle_outbox), 0))
 returning seq_high
 
 -- Sizes first: payloads are read only for what fits into the batch. $3 is the mask of shares. What is held has its own
 -- way; only after a restore a window meets it again.
 -- name: measure_window
-select seq, length(payload) from settle_outbox
+select seq, length(payload) as bytes from settle_outbox
 where seq > $1 and seq <= $2 and ($3 >> (lane & 15)) & 1
   and not exists (select 1 from settle_outbox_held h where h.seq = settle_outbox.seq)
 order by seq limit $4

@@ -11,7 +11,7 @@ delete from settle_natural_keys where event_id in
 -- The first row that has to stay: not passed by every share, or committed less than the time ago (or in the
 -- future: then the clock has jumped). $1 is the time of the oldest to keep; only the oldest $2 are looked at.
 -- name: first_event_to_keep
-select coalesce(min(case when created_at >= $1 then seq end), max(seq) + 1, 0)
+select coalesce(min(case when created_at >= $1 then seq end), max(seq) + 1, 0) as first_kept
 from (select seq, created_at from settle_outbox
       where seq <= (select case when count(*) = 16 then min(position) else 0 end
                     from settle_shares where scope = 'outbox')

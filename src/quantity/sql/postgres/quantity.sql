@@ -19,10 +19,10 @@ noted as (
   insert into settle.quantity_log (resource, item, change, after, reason, reference, at)
   select $5::text, changed.item, $2::bigint, changed.after, $6::text, $7::text, $8::bigint from changed
 )
-select found.key::text, found.there, (select after from changed) from found
+select found.key::text as item, found.there, (select after from changed) as after from found
 
 -- name: lock_item
-select t.{key}::text, t.{column} from {table} as t where t.{key} = $1 for no key update
+select t.{key}::text as item, t.{column} as there from {table} as t where t.{key} = $1 for no key update
 
 -- name: change_item
 update {table} as t set {column} = t.{column} + $2::bigint where t.{key} = $1
@@ -33,8 +33,9 @@ values ($1, $2, $3, $4, $5, $6, $7)
 
 -- Adding a smallint leaves integers what they are, and domains of integers become integers.
 -- name: probe
-select pg_typeof((select t.{column} + 0::smallint from {table} as t limit 0))::text,
-       (select t.{key}::text from {table} as t limit 0), (select l.item from settle.quantity_log as l limit 0)
+select pg_typeof((select t.{column} + 0::smallint from {table} as t limit 0))::text as type,
+       (select t.{key}::text from {table} as t limit 0) as item,
+       (select l.item from settle.quantity_log as l limit 0) as logged
 
 -- name: count_below
-select count(*) from {table} as t where t.{column} < $1::bigint
+select count(*) as items from {table} as t where t.{column} < $1::bigint

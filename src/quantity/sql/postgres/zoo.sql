@@ -2,4 +2,4 @@
 
 -- Without a lock: there may be less when it is taken.
 -- name: read_item
-select t.{key}::text, t.{column}, null::bigint from {table} as t where t.{key} = $1
+select t.{key}::text as item, t.{column} as there, null::bigint as after from {table} as t where t.{key} = $1

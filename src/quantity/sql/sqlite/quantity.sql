@@ -4,11 +4,11 @@
 -- Only tells the amount: a statement costs no round trip here, and nobody else writes meanwhile, so the rest follows
 -- in change_item and log_change. The parameters are those of PostgreSQL's.
 -- name: change_one
-select cast(t.{key} as text), t.{column}, null from {table} as t
+select cast(t.{key} as text) as item, t.{column} as there, null as after from {table} as t
 where t.{key} = $1 and coalesce($2, $3, $4, $5, $6, $7, $8) is not null
 
 -- name: lock_item
-select cast(t.{key} as text), t.{column} from {table} as t where t.{key} = $1
+select cast(t.{key} as text) as item, t.{column} as there from {table} as t where t.{key} = $1
 
 -- name: change_item
 update {table} as t set {column} = t.{column} + $2 where t.{key} = $1
@@ -19,8 +19,8 @@ values ($1, $2, $3, $4, $5, $6, $7)
 
 -- name: probe
 select coalesce((select typeof(t.{column}) from {table} as t where typeof(t.{column}) not in ('integer', 'null') limit 1),
-                'integer'),
-       (select t.{key} from {table} as t limit 0), (select l.item from settle_quantity_log as l limit 0)
+                'integer') as type,
+       (select t.{key} from {table} as t limit 0) as item, (select l.item from settle_quantity_log as l limit 0) as logged
 
 -- name: count_below
-select count(*) from {table} as t where t.{column} < $1
+select count(*) as items from {table} as t where t.{column} < $1

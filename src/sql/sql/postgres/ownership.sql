@@ -32,7 +32,7 @@ delete from settle.members where scope = $1 and member = $2
 -- With the number of members that are alive: their leases end after $2 and up to $3.
 -- name: read_shares
 select share, position, owner, epoch, lease_until,
-       (select count(*) from settle.members where scope = $1 and lease_until > $2 and lease_until <= $3)
+       (select count(*) from settle.members where scope = $1 and lease_until > $2 and lease_until <= $3) as members_alive
 from settle.shares where scope = $1 order by share
 
 -- name: claim_share

@@ -32,7 +32,7 @@ order by e.id limit $2
 -- horizon.
 -- name: read_places
 select o.seq, o.lane,
-       coalesce(nullif(settle.first_tick_of(o.xid, o.seq), (select min(n) from settle.outbox_ticks)), 0)
+       coalesce(nullif(settle.first_tick_of(o.xid, o.seq), (select min(n) from settle.outbox_ticks)), 0) as tick
 from json_array_elements_text($1::json) wanted(seq) join settle.outbox o on o.seq = wanted.seq::bigint
 union all
 select h.seq, h.lane, h.tick
@@ -52,4 +52,4 @@ select consumer, message_id, topic from settle.parked_messages
 
 -- Given up, and not replayed since.
 -- name: read_dead_letters
-select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end, topic from settle.dlq_events
+select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end as given_up, topic from settle.dlq_events

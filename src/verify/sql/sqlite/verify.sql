@@ -13,17 +13,6 @@ select consumer, topic, key, subject, event_id, id from settle_effects where kin
 -- name: read_outbox_state
 select event_id, topic, status, id from settle_outbox_events where id > $1 order by id limit $2
 
--- name: read_broker_groups
-select g.name, t.name from broker_groups g join broker_topics t on t.topic = g.topic
-
--- One row per message and subscribed group; acknowledged or not. A message without a group has one row.
--- name: read_broker_messages
-select m.event_id, t.name, coalesce(g.name, ''), coalesce(m.position <= s.position, 0)
-from broker_messages m
-join broker_topics t on t.topic = m.topic
-left join broker_groups g on g.topic = m.topic
-left join settle_shares s on s.scope = 'group/' || g.topic || '/' || g.name and s.share = m.partition
-
 -- Without replays of dead letters, which are no events of their own: all consumers but one skip them. Such a one names
 -- its letter, as dead_letter/replayed.cpp reads it.
 -- name: read_outbox_events
@@ -39,7 +28,7 @@ order by o.id limit $2
 
 -- Where events stood when they were first delivered, of the numbers in $1. There are no ticks here.
 -- name: read_places
-select o.seq, o.lane, null from json_each($1) wanted join settle_outbox o on o.seq = wanted.value
+select o.seq, o.lane, null as tick from json_each($1) wanted join settle_outbox o on o.seq = wanted.value
 union all
 select h.seq, h.lane, null from json_each($1) wanted join settle_outbox_held h on h.seq = wanted.value
 where not exists (select 1 from settle_outbox o where o.seq = h.seq)
@@ -57,4 +46,4 @@ select consumer, message_id, topic from settle_parked_messages
 
 -- Given up, and not replayed since.
 -- name: read_dead_letters
-select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end, topic from settle_dlq_events
+select consumer, message_id, case when status = 'REPLAYED' then 0 else 1 end as given_up, topic from settle_dlq_events

@@ -15,7 +15,7 @@ returning id, status
 
 -- Those of the sources $1 of which something is due. A look: it keeps nobody from writing.
 -- name: due_sources
-select s.value from json_each($1) s
+select s.value as name from json_each($1) s
 where exists (select 1 from settle_webhook_events e where e.source = s.value and e.next_at <= $2)
 
 -- The next one that is due, as applied. Whoever fails with it rolls back.

@@ -1,0 +1,13 @@
+#include "inspect/broker.hpp"
+
+#include <algorithm>
+
+namespace settle::inspect {
+
+broker_state read_broker(broker_inspection& broker) {
+  broker_state state{broker.name(), broker.stored_bytes(), broker.topics(), broker.groups()};
+  std::ranges::sort(state.topics, {}, &inspected_topic::name);
+  return state;
+}
+
+}  // namespace settle::inspect
