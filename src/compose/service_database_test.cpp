@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "settle/error.hpp"
+#include "support/databases.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
 
