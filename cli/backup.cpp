@@ -1,5 +1,5 @@
 // settle backup and settle restore: copies of a running system, and a system from copies.
-#include "sqlite/backup.hpp"
+#include "compose/backup.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -60,8 +60,8 @@ int backup(context& shared, const backup_arguments& wanted) {
   make_fresh_folder(wanted.folder);
   const auto broker = wanted.folder + "/" + broker_copy;
   const auto service = wanted.folder + "/" + service_copy;
-  sqlite::copy_online(shared.broker_path(), broker);  // before the service: see copy_online()
-  sqlite::copy_online(shared.service_path(), service);
+  compose::copy_online(shared.broker_path(), broker);  // before the service: see copy_online()
+  compose::copy_online(shared.service_path(), service);
   shared.note_done(fmt::format("{} and {} were written", service, broker));
   if (shared.json)
     fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(service)},
@@ -94,12 +94,12 @@ int restore(context& shared, const backup_arguments& wanted) {
   // Under other names until both are ready: a restore that is killed can simply be repeated.
   const auto broker_part = fresh_part(shared.broker_path());
   const auto service_part = fresh_part(shared.service_path());
-  sqlite::copy_online(broker, broker_part);
-  sqlite::copy_online(service, service_part);
-  sqlite::prepare_restored_broker(broker_part);
-  const auto generation = sqlite::prepare_restored_service(service_part);
-  sqlite::put_in_place(broker_part, shared.broker_path());
-  sqlite::put_in_place(service_part, shared.service_path());
+  compose::copy_online(broker, broker_part);
+  compose::copy_online(service, service_part);
+  compose::prepare_restored_broker(broker_part);
+  const auto generation = compose::prepare_restored_service(service_part);
+  compose::put_in_place(broker_part, shared.broker_path());
+  compose::put_in_place(service_part, shared.service_path());
   shared.note_done(fmt::format("{} and {} were restored", shared.service_path(), shared.broker_path()));
   if (shared.json)
     fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(shared.service_path())},

@@ -14,8 +14,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
-#include "postgres/pooler.hpp"
-#include "settle/sqlite.hpp"
+#include "compose/service_database.hpp"
 
 namespace settle::cli {
 namespace {
@@ -33,8 +32,7 @@ struct doctor_arguments {
 // A pooler in transaction mode takes no prepared statements of ours, and whoever relays through it should
 // know.
 diagnosis examine_server(const std::string& conninfo, const doctor_arguments& wanted) {
-  const bool pooled = postgres::behind_pooler(conninfo);
-  const auto db = postgres::open(conninfo, {.prepared_statements = !pooled});
+  const auto [db, pooled] = compose::open_to_examine(conninfo);
   diagnosis of{db->name(), {}};
   if (!wanted.table.empty()) {
     of.findings = doctor::examine_table(*db, wanted.table, wanted.normal());
@@ -60,7 +58,7 @@ diagnosis examine_local(const std::string& path, const doctor_arguments& wanted)
                     path));
   diagnosis of{path, {}};
   if (doctor::examine_file(path, wanted.normal(), of.findings)) {
-    const auto db = sqlite::open(path);
+    const auto db = compose::open_database(path);
     is_kind(*db, file_kind::service);
     const auto inside = doctor::examine(*db, wanted.normal());
     of.findings.insert(of.findings.end(), inside.begin(), inside.end());

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "cli/failure.hpp"
+#include "compose/service_broker.hpp"
 #include "queries/cli.hpp"
-#include "queries/migrations_sqlite_broker.hpp"
 #include "sql/migrations.hpp"
 
 namespace settle::cli {
@@ -86,7 +86,7 @@ void require_schema(database& db, file_kind kind) {
   if (!is_kind(db, kind)) not_migrated(db.name(), kind);
   const auto state = kind == file_kind::service
                          ? sql::read_migration_state(db, sql::service_migrations(db.speaks()))
-                         : sql::read_migration_state(db, migrations::sqlite_broker);
+                         : sql::read_migration_state(db, compose::broker_migrations());
   if (state.applied < state.known)
     throw failure(errc::schema_missing,
                   fmt::format("{} is at schema version {}, this build needs {}; run `settle migrate`",

@@ -14,16 +14,16 @@
 #include "cli/help.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
+#include "compose/broker_groups.hpp"
 #include "settle/error.hpp"
-#include "sqlite/groups.hpp"
 
 namespace settle::cli {
 namespace {
 
 namespace json = boost::json;
-using sqlite::group_change;
-using sqlite::group_choice;
-using sqlite::group_extent;
+using compose::group_change;
+using compose::group_choice;
+using compose::group_extent;
 
 json::object extent_json(const group_extent& of) {
   json::object made{{"group", safe_json_text(of.group)}, {"topic", safe_json_text(of.topic)},
@@ -36,7 +36,7 @@ json::object extent_json(const group_extent& of) {
 
 int list(const context& shared) {
   const auto broker = open_existing(shared.broker_path(), file_kind::broker);
-  const auto groups = sqlite::read_groups(*broker);
+  const auto groups = compose::read_groups(*broker);
   if (shared.json) {
     json::array all;
     for (const auto& one : groups) all.push_back(extent_json(one));
@@ -111,8 +111,8 @@ int change(context& shared, change_arguments asked, bool removes) {
   asked.which.only_look = !asked.confirmed;
   std::vector<group_change> changes;
   try {
-    changes = removes ? without_rest(sqlite::remove_group(*broker, asked.which))
-                      : sqlite::reset_group(*broker, asked.which, to);
+    changes = removes ? without_rest(compose::remove_group(*broker, asked.which))
+                      : compose::reset_group(*broker, asked.which, to);
   } catch (const error& e) {
     if (e.code() != errc::invalid_argument) throw;
     throw failure(e.code(), fmt::format("{}. See `settle group list`", e.what()));

@@ -18,9 +18,9 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/text.hpp"
+#include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
 #include "doctor/doctor.hpp"
-#include "queries/migrations_sqlite_broker.hpp"
 #include "sql/migration_script.hpp"
 #include "sql/migrations.hpp"
 
@@ -59,8 +59,7 @@ outcome bring_up_to_date(const std::string& path, file_kind kind) {
   outcome done{service ? "service" : "broker", db->name()};
   const bool was_there = is_kind(*db, kind);  // refuses a broker as a service, before its tables are touched
   done.created = compose::is_postgres(path) ? !was_there : is_new;
-  const auto all = service ? sql::service_migrations(db->speaks())
-                           : std::span<const sql::migration>(migrations::sqlite_broker);
+  const auto all = service ? sql::service_migrations(db->speaks()) : compose::broker_migrations();
   done.applied = sql::apply_migrations(*db, all);
   done.version = static_cast<int>(all.size());
   if (service) done.lacks = doctor::examine_publisher_role(*db);

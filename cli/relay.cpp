@@ -15,8 +15,8 @@
 #include "cli/status_report.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/text.hpp"
+#include "compose/service_broker.hpp"
 #include "settle/metrics.hpp"
-#include "settle/sqlite.hpp"
 
 namespace settle::cli {
 namespace {
@@ -148,7 +148,7 @@ int relay_command(context& shared, bool once) {
   require_distinct(shared.service_path(), shared.broker_path());
   const auto outbox = open_existing(shared.service_path(), file_kind::service, env);
   require_ready(shared.broker_path(), file_kind::broker);
-  const auto broker = sqlite::open_broker(shared.broker_path(), {.env = env});
+  const auto broker = compose::open_broker(shared.broker_path(), {.env = env});
   relay inner(*outbox, broker->publishing());
   using voice = talking_relay::voice;
   talking_relay talking(inner, counters, once ? voice::quiet : shared.json ? voice::json : voice::text);

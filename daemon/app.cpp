@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "base/error_detail.hpp"
+#include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
 #include "daemon/api/keys.hpp"
 #include "daemon/gauges.hpp"
@@ -15,12 +16,9 @@
 #include "daemon/plain_reason.hpp"
 #include "daemon/startup_error.hpp"
 #include "doctor/doctor.hpp"
-#include "queries/migrations_sqlite_broker.hpp"
 #include "settle/error.hpp"
 #include "settle/relay.hpp"
-#include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
-#include "sqlite/room.hpp"
 
 namespace settle::daemon {
 namespace {
@@ -81,8 +79,7 @@ std::string scrape_of(std::string_view store) { return "scrape of " + std::strin
 
 // Why messages are not taken, or not of every topic. Whether the file answers at all is asked elsewhere.
 std::string without_room(database& broker, std::int64_t bytes_max) try {
-  auto tx = broker.read();
-  return sqlite::read_room(tx, bytes_max).trouble(broker.name());
+  return compose::room_trouble(broker, bytes_max);
 } catch (const std::exception&) {
   return {};
 }
@@ -225,7 +222,7 @@ void app::open_keys() {
     keys_ = open_claims(*service_view_);
     return;
   }
-  redis_ = redis::open(
+  redis_ = compose::open_redis(
       config_.keys_redis,
       {.env = env_, .connect_timeout = config_.http_timeout, .command_timeout = config_.http_timeout});
   check_redis();
@@ -242,18 +239,15 @@ void app::check_redis() try { redis_->run({"PING"}); } catch (const error& e) {
 }
 
 void app::open_broker() {
-  sqlite::broker_options of_broker;
-  of_broker.env = env_;
-  of_broker.busy_timeout = config_.busy_timeout;
-  of_broker.partitions = static_cast<int>(config_.broker_partitions);
-  of_broker.lease_ttl = config_.broker_lease_ttl;
-  of_broker.keep = config_.broker_keep;
-  of_broker.bytes_max = config_.broker_bytes_max;
-  broker_ = sqlite::open_broker(config_.data + "/broker.db", of_broker);
-  sqlite::options of_file;
-  of_file.env = env_;
-  of_file.busy_timeout = config_.busy_timeout;
-  broker_file_ = sqlite::open(config_.data + "/broker.db", of_file);
+  compose::broker_options with;
+  with.env = env_;
+  with.busy_timeout = config_.busy_timeout;
+  with.partitions = static_cast<int>(config_.broker_partitions);
+  with.lease_ttl = config_.broker_lease_ttl;
+  with.keep = config_.broker_keep;
+  with.bytes_max = config_.broker_bytes_max;
+  broker_ = compose::open_broker(config_.data + "/broker.db", with);
+  broker_file_ = compose::open_broker_file(config_.data + "/broker.db", with);
 }
 
 void app::make_services() {
@@ -306,7 +300,7 @@ void app::stop(std::string_view why) {
 // The migration state is what a store can say without touching anybody's data; it also notices a file that
 // a newer version has migrated meanwhile.
 std::string app::unanswered_by(database& store, bool is_broker) const try {
-  const auto state = is_broker ? sql::read_migration_state(store, migrations::sqlite_broker)
+  const auto state = is_broker ? sql::read_migration_state(store, compose::broker_migrations())
                                : sql::read_migration_state(store, sql::service_migrations(store.speaks()));
   is_over("readiness of " + store.name());
   if (state.applied == state.known) return {};

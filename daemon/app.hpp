@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/growing_log.hpp"
+#include "compose/redis.hpp"
 #include "compose/service_database.hpp"
 #include "daemon/address.hpp"
 #include "daemon/configuration.hpp"

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "compose/service_broker.hpp"
+#include "compose/service_database.hpp"
 #include "daemon/sweeping.hpp"
 #include "daemon/webhook_settings.hpp"
 #include "settle/environment.hpp"
 #include "settle/relay.hpp"
-#include "settle/sqlite.hpp"
 
 namespace settle::daemon {
 
@@ -22,7 +23,7 @@ struct configuration {
   std::string listen = "127.0.0.1:8600";
   log_level log = log_level::info;
   duration drain_timeout = std::chrono::seconds(10);
-  duration busy_timeout = sqlite::options{}.busy_timeout;
+  duration busy_timeout = compose::database_options{}.busy_timeout;
 
   std::int64_t relay_batch_max = static_cast<std::int64_t>(relay_options{}.batch_max);
   std::int64_t relay_batch_bytes_max = static_cast<std::int64_t>(relay_options{}.batch_bytes_max);
@@ -34,10 +35,10 @@ struct configuration {
   std::int64_t relay_attempts_max = relay_options{}.attempts_max;
   bool relay_hold_failed_keys = relay_options{}.on_exhausted == exhausted::hold_key;
 
-  std::int64_t broker_partitions = sqlite::broker_options{}.partitions;
-  duration broker_lease_ttl = sqlite::broker_options{}.lease_ttl;
-  duration broker_keep = sqlite::broker_options{}.keep;
-  std::int64_t broker_bytes_max = sqlite::broker_options{}.bytes_max;
+  std::int64_t broker_partitions = compose::broker_options{}.partitions;
+  duration broker_lease_ttl = compose::broker_options{}.lease_ttl;
+  duration broker_keep = compose::broker_options{}.keep;
+  std::int64_t broker_bytes_max = compose::broker_options{}.bytes_max;
 
   std::string keys_redis = {};  // empty: keys are in the service's database
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "compose/redis.hpp"
 #include "compose/service_database.hpp"
 #include "daemon/address.hpp"
 #include "daemon/option.hpp"
@@ -94,6 +95,12 @@ bool is_redis(std::string_view text) try {
   return false;
 }
 
+// Why this build cannot use what a setting names; empty: it can.
+std::string without_driver(kind type, std::string_view text) {
+  if (type == kind::store) return compose::missing_driver(text);
+  return type == kind::redis && !text.empty() ? compose::missing_redis() : std::string();
+}
+
 // Without what nobody should see.
 std::string shown_text(kind type, const std::string& text) {
   if (type == kind::store) return compose::without_secrets(text);
@@ -128,6 +135,8 @@ std::optional<std::string> check_text(const option_of<Settings>& what, std::stri
   if (what.type == kind::choice && std::ranges::find(what.words, text) == what.words.end())
     return refusal(what, text);
   if (what.type == kind::address || what.type == kind::choice) return std::nullopt;
+  if (const auto why = without_driver(what.type, text); !why.empty())
+    return fmt::format("cannot be used: {}", why);
   const auto refused = fmt::format("must be {}", allowed_text(what));
   if (what.type == kind::store && !is_store(text)) return refused;
   if (what.type == kind::redis && !is_redis(text)) return refused;
