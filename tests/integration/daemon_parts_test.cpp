@@ -6,10 +6,10 @@
 #include <regex>
 
 #include "base/nearest_name.hpp"
+#include "daemon/api/metric_table.hpp"
+#include "daemon/api/metrics_text.hpp"
+#include "daemon/config/option.hpp"
 #include "daemon/data_folder.hpp"
-#include "daemon/metric_table.hpp"
-#include "daemon/metrics_text.hpp"
-#include "daemon/option.hpp"
 #include "settle/metrics.hpp"
 #include "support/daemon_process.hpp"
 

@@ -1,4 +1,4 @@
-#include "daemon/metric_table.hpp"
+#include "daemon/api/metric_table.hpp"
 
 #include <array>
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <variant>
 
-#include "daemon/configuration.hpp"
-#include "daemon/webhook_settings.hpp"
+#include "daemon/config/configuration.hpp"
+#include "daemon/config/webhook_settings.hpp"
 
 namespace settle::daemon {
 

@@ -1,8 +1,8 @@
-#include "daemon/watched_service.hpp"
+#include "daemon/services/watched_service.hpp"
 
 #include <fmt/format.h>
 
-#include "daemon/plain_reason.hpp"
+#include "daemon/services/plain_reason.hpp"
 #include "settle/error.hpp"
 
 namespace settle::daemon {

@@ -1,10 +1,10 @@
-#include "daemon/reference.hpp"
+#include "daemon/config/reference.hpp"
 
 #include <fmt/format.h>
 
-#include "daemon/gauges.hpp"
-#include "daemon/metric_table.hpp"
-#include "daemon/option.hpp"
+#include "daemon/api/gauges.hpp"
+#include "daemon/api/metric_table.hpp"
+#include "daemon/config/option.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::daemon {
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view configuration_head = R"(# Configuration of settled
 
-<!-- Printed by `settled --print-config-reference`; a test compares. Change daemon/option_table.cpp instead. -->
+<!-- Printed by `settled --print-config-reference`; a test compares. Change daemon/config/option_table.cpp instead. -->
 
 Started without arguments, `settled` needs no configuration. Each setting can be given in four places; the first
 of them that has it wins:
@@ -97,7 +97,7 @@ appear in no output, log line or error.
 
 constexpr std::string_view metrics_head = R"(# Metrics
 
-<!-- Printed by `settled --print-metrics-reference`; a test compares. Change daemon/metric_table.cpp instead. -->
+<!-- Printed by `settled --print-metrics-reference`; a test compares. Change daemon/api/metric_table.cpp instead. -->
 
 `settled` serves these at `GET /metrics` in the Prometheus text format. Counters count what happened in the process
 that is asked, since its start: a consumer that runs in your own program counts there, in `env.counters`, under the

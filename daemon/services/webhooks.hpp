@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/webhook_settings.hpp"
+#include "daemon/config/webhook_settings.hpp"
 #include "settle/http.hpp"
 #include "settle/webhook.hpp"
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <cctype>
 
-#include "daemon/option.hpp"
+#include "daemon/config/option.hpp"
 
 namespace settle::daemon {
 namespace {

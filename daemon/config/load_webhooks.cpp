@@ -1,4 +1,4 @@
-#include "daemon/load_webhooks.hpp"
+#include "daemon/config/load_webhooks.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/nearest_name.hpp"
 #include "base/text.hpp"
-#include "daemon/option.hpp"
+#include "daemon/config/option.hpp"
 #include "settle/error.hpp"
 
 namespace settle::daemon {

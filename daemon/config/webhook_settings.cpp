@@ -1,4 +1,4 @@
-#include "daemon/webhook_settings.hpp"
+#include "daemon/config/webhook_settings.hpp"
 
 namespace settle::daemon {
 namespace {

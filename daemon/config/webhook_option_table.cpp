@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/option.hpp"
+#include "daemon/config/option.hpp"
 
 namespace settle::daemon {
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon/webhooks.hpp"
+#include "daemon/services/webhooks.hpp"
 
 namespace settle::daemon {
 namespace {

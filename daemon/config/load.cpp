@@ -1,11 +1,11 @@
-#include "daemon/load.hpp"
+#include "daemon/config/load.hpp"
 
 #include <fmt/format.h>
 
 #include "base/nearest_name.hpp"
-#include "daemon/load_webhooks.hpp"
-#include "daemon/option.hpp"
-#include "daemon/toml_file.hpp"
+#include "daemon/config/load_webhooks.hpp"
+#include "daemon/config/option.hpp"
+#include "daemon/config/toml_file.hpp"
 
 namespace settle::daemon {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/toml_file.hpp"
-#include "daemon/webhook_settings.hpp"
+#include "daemon/config/toml_file.hpp"
+#include "daemon/config/webhook_settings.hpp"
 
 namespace settle::daemon {
 

@@ -8,8 +8,8 @@
 #include "base/text.hpp"
 #include "compose/redis.hpp"
 #include "compose/service_database.hpp"
-#include "daemon/address.hpp"
-#include "daemon/option.hpp"
+#include "daemon/config/address.hpp"
+#include "daemon/config/option.hpp"
 #include "settle/error.hpp"
 
 namespace settle::daemon {

@@ -1,4 +1,4 @@
-#include "daemon/address.hpp"
+#include "daemon/config/address.hpp"
 
 #include <arpa/inet.h>
 

@@ -9,8 +9,8 @@
 
 #include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
-#include "daemon/sweeping.hpp"
-#include "daemon/webhook_settings.hpp"
+#include "daemon/config/webhook_settings.hpp"
+#include "daemon/services/sweeping.hpp"
 #include "settle/environment.hpp"
 #include "settle/relay.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "daemon/load.hpp"
+#include "daemon/config/load.hpp"
 
 namespace settle::daemon {
 

@@ -1,4 +1,4 @@
-#include "daemon/toml_file.hpp"
+#include "daemon/config/toml_file.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>

@@ -1,4 +1,4 @@
-#include "daemon/gauges.hpp"
+#include "daemon/api/gauges.hpp"
 
 #include <algorithm>
 #include <limits>

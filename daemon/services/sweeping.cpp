@@ -1,4 +1,4 @@
-#include "daemon/sweeping.hpp"
+#include "daemon/services/sweeping.hpp"
 
 #include "once/forgetting.hpp"
 #include "settle/error.hpp"

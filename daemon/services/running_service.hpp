@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "daemon/prepared_service.hpp"
-#include "daemon/watched_service.hpp"
+#include "daemon/services/prepared_service.hpp"
+#include "daemon/services/watched_service.hpp"
 #include "settle/service.hpp"
 
 namespace settle::daemon {

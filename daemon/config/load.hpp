@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/configuration.hpp"
+#include "daemon/config/configuration.hpp"
 
 namespace settle::daemon {
 

@@ -1,10 +1,10 @@
-#include "daemon/metrics_text.hpp"
+#include "daemon/api/metrics_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "daemon/metric_table.hpp"
+#include "daemon/api/metric_table.hpp"
 
 namespace settle::daemon {
 namespace {

@@ -1,12 +1,12 @@
-#include "daemon/command_line.hpp"
+#include "daemon/config/command_line.hpp"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
 #include "base/nearest_name.hpp"
-#include "daemon/option.hpp"
-#include "daemon/reference.hpp"
+#include "daemon/config/option.hpp"
+#include "daemon/config/reference.hpp"
 
 namespace settle::daemon {
 namespace {
