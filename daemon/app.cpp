@@ -34,40 +34,15 @@ environment environment_with(metrics& counters, log_sink& log) {
 
 http::server_options http_options_of(const configuration& config, const address& where,
                                      const environment& env) {
-  http::server_options options;
+  auto options = config.http;
   options.address = where.host;
   options.port = where.port;
-  options.worker_threads = static_cast<std::size_t>(config.http_workers);
-  options.header_bytes_max = static_cast<std::size_t>(config.http_header_bytes_max);
-  options.body_bytes_max = static_cast<std::size_t>(config.http_body_bytes_max);
   options.first_byte_time_max = options.idle_time_max = options.header_time_max = config.http_timeout;
   options.transfer_grace = config.http_timeout;
   options.handler_time_max =
       std::max(options.handler_time_max, 4 * config.http_timeout);  // both stores may be slow
-  options.connections_max = static_cast<std::size_t>(config.http_connections_max);
   options.answer_headers.set("Cache-Control", "no-store");
   options.env = env;
-  return options;
-}
-
-relay_options relay_options_of(const configuration& config) {
-  relay_options options;
-  options.source = config.relay_source;
-  options.batch_max = static_cast<std::size_t>(config.relay_batch_max);
-  options.batch_bytes_max = static_cast<std::size_t>(config.relay_batch_bytes_max);
-  options.lease_ttl = config.relay_lease_ttl;
-  options.idle_poll = config.relay_idle_poll;
-  options.outbox_keep = config.relay_outbox_keep;
-  options.natural_key_keep = config.relay_natural_key_keep;
-  options.attempts_max = static_cast<int>(config.relay_attempts_max);
-  options.on_exhausted = config.relay_hold_failed_keys ? exhausted::hold_key : exhausted::continue_key;
-  return options;
-}
-
-sweeping_options sweeping_options_of(const configuration& config) {
-  sweeping_options options;
-  options.interval = config.sweep_interval;
-  options.webhook_keep = config.sweep_webhook_keep;
   return options;
 }
 
@@ -165,7 +140,7 @@ compose::database_options app::view_options() const {
   with.busy_timeout = config_.busy_timeout;
   with.connect_timeout = std::min(with.connect_timeout, config_.http_timeout);
   with.statement_timeout = std::min(with.statement_timeout, config_.http_timeout);
-  with.connections_max = std::max(with.connections_max, static_cast<int>(config_.http_workers));
+  with.connections_max = std::max(with.connections_max, static_cast<int>(config_.http.worker_threads));
   return with;
 }
 
@@ -239,13 +214,9 @@ void app::check_redis() try { redis_->run({"PING"}); } catch (const error& e) {
 }
 
 void app::open_broker() {
-  compose::broker_options with;
+  auto with = config_.broker;
   with.env = env_;
   with.busy_timeout = config_.busy_timeout;
-  with.partitions = static_cast<int>(config_.broker_partitions);
-  with.lease_ttl = config_.broker_lease_ttl;
-  with.keep = config_.broker_keep;
-  with.bytes_max = config_.broker_bytes_max;
   broker_ = compose::open_broker(config_.data + "/broker.db", with);
   broker_file_ = compose::open_broker_file(config_.data + "/broker.db", with);
 }
@@ -256,10 +227,10 @@ void app::make_services() {
         std::move(what), [this] { prepare_once(); }, std::move(first_round)));
     return services_.back().get();
   };
-  needed_.push_back(add(std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_)),
+  needed_.push_back(add(std::make_unique<relay>(*service_, broker_->publishing(), config_.relay),
                         [this] { announce_ready(); }));
   if (!webhooks_.empty()) needed_.push_back(add(webhooks_.make_worker(*service_)));
-  add(std::make_unique<sweeping>(*service_, sweeping_options_of(config_)));
+  add(std::make_unique<sweeping>(*service_, config_.sweep));
 }
 
 void app::start_services() {
@@ -348,13 +319,13 @@ std::vector<std::string> app::reasons_not_ready() {
   if (!opened_) return {"the stores are being opened"};
   std::vector<std::string> reasons;
   if (stopping_) reasons.emplace_back("the daemon is stopping");
-  const auto silence_max = config_.relay_lease_ttl + config_.relay_idle_poll + config_.busy_timeout;
+  const auto silence_max = config_.relay.lease_ttl + config_.relay.idle_poll + config_.busy_timeout;
   for (const auto* one : needed_)
     if (auto trouble = one->trouble(silence_max)) reasons.push_back(std::move(*trouble));
   if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = pooled(); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
-  if (auto why = without_room(*broker_file_, config_.broker_bytes_max); !why.empty())
+  if (auto why = without_room(*broker_file_, config_.broker.bytes_max); !why.empty())
     reasons.push_back(std::move(why));
   if (auto why = unanswered_by_redis(); !why.empty()) reasons.push_back(std::move(why));
   return reasons;

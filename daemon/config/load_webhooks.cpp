@@ -43,7 +43,7 @@ class source_loading {
       if (!one.option.empty()) read(one);
     if (scheme().empty()) missing("scheme", "stripe, standard or hmac");
     if (into_.problems.size() > before) return;
-    if (made_.event_id.empty()) return missing("event_id", "it tells copies from new events");
+    if (text_of(made_.source.event_id).empty()) return missing("event_id", "it tells copies from new events");
     read_keys();
     if (into_.problems.size() == before) try_out();
   }
@@ -125,19 +125,20 @@ class source_loading {
   }
 
   void add_keys(std::string_view option, const std::string& content) {
-    const auto before = made_.keys.size();
+    auto& keys = made_.source.signature.keys;
+    const auto before = keys.size();
     std::istringstream lines(content);
     for (std::string line; std::getline(lines, line);) {
       if (line.ends_with('\r')) line.pop_back();
-      if (const auto key = without_outer_space(line); !key.empty()) made_.keys.emplace_back(key);
+      if (const auto key = without_outer_space(line); !key.empty()) keys.emplace_back(key);
     }
-    if (made_.keys.size() == before && !content.empty())
+    if (keys.size() == before && !content.empty())
       refuse(line_of(option), full(option), "names something that holds no key");
   }
 
   // The library knows best what it cannot work with.
   void try_out() try {
-    const webhook::inbox tried(source_of(made_));
+    const webhook::inbox tried(made_.source);
     into_.sources.push_back(std::move(made_));
   } catch (const error& e) {
     refuse(first_line(), fmt::format("{}{}:", prefix, name_), e.what());
@@ -177,15 +178,16 @@ loaded_webhooks load_webhooks(const webhooks_input& from) {
 std::string print_webhooks(std::span<const webhook_settings> sources,
                            const std::map<std::string, std::string, std::less<>>& origins) {
   std::string out;
-  for (const auto& source : sources) {
+  for (const auto& settings : sources) {
+    const auto& source = settings.source;
     out += fmt::format("\n[webhook.{}]\n", source.name);
     for (const auto& one : webhook_options()) {
-      if (!is_for(one, source.scheme)) continue;
+      if (!is_for(one, word_of(source.signature.how))) continue;
       const auto origin = origins.find(fmt::format("webhook.{}.{}", source.name, one.name));
-      out += fmt::format("{:<40} # {}\n", fmt::format("{} = {}", one.name, written(source, one)),
+      out += fmt::format("{:<40} # {}\n", fmt::format("{} = {}", one.name, written(settings, one)),
                          origin == origins.end() ? "default" : origin->second);
     }
-    out += fmt::format("# keys: {} (hidden)\n", source.keys.size());
+    out += fmt::format("# keys: {} (hidden)\n", source.signature.keys.size());
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // One row per setting: its name, its field, what it may be, and why one would change it. Settings are those
-// of the daemon (configuration), and those of each source of webhooks (webhook_settings).
+// of the daemon (configuration), and those of each source of webhooks (webhook_settings). The row is all that
+// a setting needs.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "daemon/config/configuration.hpp"
+#include "daemon/config/field.hpp"
 #include "daemon/config/webhook_settings.hpp"
 
 namespace settle::daemon {
@@ -24,12 +25,9 @@ struct bounds {
 
 template <class Settings>
 struct option_of {
-  using field = std::variant<std::string Settings::*, std::int64_t Settings::*, duration Settings::*,
-                             log_level Settings::*, bool Settings::*>;
-
   std::string_view name;  // "relay.batch_max": batch_max in the file's section [relay]
   kind type;
-  field where;
+  field_of<Settings> where;
   bounds allowed = {};
   std::string_view unit = {};     // what a count counts: "events"
   std::string_view meaning = {};  // for the reference page and for --help; the first sentence stands alone

@@ -149,45 +149,37 @@ std::optional<std::string> check_text(const option_of<Settings>& what, std::stri
   return std::nullopt;
 }
 
-template <class Settings>
-std::optional<std::string> assign_level(log_level& to, const option_of<Settings>& what,
-                                        std::string_view text) {
-  for (const auto level : levels)
-    if (to_string(level) == text) {
-      to = level;
-      return std::nullopt;
-    }
-  return refusal(what, text);
+std::optional<log_level> parse_level(std::string_view text) {
+  const auto found = std::ranges::find(levels, text, [](log_level one) { return to_string(one); });
+  return found == levels.end() ? std::nullopt : std::optional(*found);
 }
 
-template <class Settings>
-std::optional<std::string> assign_flag(bool& to, const option_of<Settings>& what, std::string_view text) {
-  if (text != "true" && text != "false") return refusal(what, text);
-  to = text == "true";
-  return std::nullopt;
+std::optional<bool> parse_flag(std::string_view text) {
+  if (text != "true" && text != "false") return std::nullopt;
+  return text == "true";
 }
+
+bool is_number(kind type) { return type == kind::count || type == kind::bytes || type == kind::time; }
 
 }  // namespace
 
 template <class Settings>
 std::optional<std::string> assign(Settings& to, const option_of<Settings>& what, std::string_view text) {
-  if (const auto* field = std::get_if<std::string Settings::*>(&what.where)) {
-    if (auto refused = check_text(what, text)) return refused;
-    to.** field = text;
+  const auto take = [&](const auto& read) -> std::optional<std::string> {
+    if (!read) return refusal(what, text);
+    what.where.write(to, *read);
     return std::nullopt;
+  };
+  if (what.type == kind::level) return take(parse_level(text));
+  if (what.type == kind::flag) return take(parse_flag(text));
+  if (!is_number(what.type)) {
+    if (auto refused = check_text(what, text)) return refused;
+    return take(std::optional(std::string(text)));
   }
-  if (const auto* field = std::get_if<log_level Settings::*>(&what.where))
-    return assign_level(to.**field, what, text);
-  if (const auto* field = std::get_if<bool Settings::*>(&what.where))
-    return assign_flag(to.**field, what, text);
   const auto number = parse_number(what.type, text);
   if (!number) return fmt::format("must be {}{}", example_of(what.type), got(what, text));
   if (*number < what.allowed.min || *number > what.allowed.max) return refusal(what, text);
-  if (const auto* field = std::get_if<duration Settings::*>(&what.where))
-    to.** field = duration(*number);
-  else
-    to.*std::get<std::int64_t Settings::*>(what.where) = *number;
-  return std::nullopt;
+  return what.type == kind::time ? take(std::optional(duration(*number))) : take(number);
 }
 
 template <class Settings>
@@ -200,14 +192,12 @@ std::optional<std::string> assign_written(Settings& to, const option_of<Settings
 template <class Settings>
 std::string shown(const Settings& from, const option_of<Settings>& what) {
   if (what.secret) return "(hidden)";
-  if (const auto* field = std::get_if<std::string Settings::*>(&what.where))
-    return shown_text(what.type, from.**field);
-  if (const auto* field = std::get_if<bool Settings::*>(&what.where)) return from.**field ? "true" : "false";
-  if (const auto* field = std::get_if<log_level Settings::*>(&what.where))
-    return std::string(to_string(from.**field));
-  if (const auto* field = std::get_if<duration Settings::*>(&what.where))
-    return with_unit((from.**field).count(), time_units);
-  const auto number = from.*std::get<std::int64_t Settings::*>(what.where);
+  const auto value = what.where.read(from);
+  if (const auto* text = std::get_if<std::string>(&value)) return shown_text(what.type, *text);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* level = std::get_if<log_level>(&value)) return std::string(to_string(*level));
+  if (const auto* time = std::get_if<duration>(&value)) return with_unit(time->count(), time_units);
+  const auto number = std::get<std::int64_t>(value);
   return what.type == kind::bytes ? with_unit(number, byte_units) : std::to_string(number);
 }
 

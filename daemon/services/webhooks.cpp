@@ -25,7 +25,7 @@ http::response take(const webhook::inbox& by, database* in, const http::request&
 
 webhooks::webhooks(std::span<const webhook_settings> sources) {
   entrances_.reserve(sources.size());
-  for (const auto& one : sources) entrances_.push_back({webhook::inbox(source_of(one)), one.topic});
+  for (const auto& one : sources) entrances_.push_back({webhook::inbox(one.source), one.topic});
 }
 
 void webhooks::add_routes(http::router& to, const store& in) const {
