@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 
 namespace settle::cli {
@@ -115,9 +115,9 @@ int restore(context& shared, const backup_arguments& wanted) {
 
 using action = int (*)(context&, const backup_arguments&);
 
-void add(CLI::App& command, context& shared, const char* what, const char* examples, action run) {
+void add(command_syntax command, context& shared, const char* what, const char* examples, action run) {
   const auto wanted = std::make_shared<backup_arguments>();
-  command.add_option("FOLDER", wanted->folder, what)->required();
+  command.add_option("FOLDER", wanted->folder, what).required();
   describe_command(command, examples);
   command.callback(
       [&shared, wanted, run] { shared.run = [&shared, wanted, run] { return run(shared, *wanted); }; });
@@ -125,20 +125,20 @@ void add(CLI::App& command, context& shared, const char* what, const char* examp
 
 }  // namespace
 
-void add_backup(CLI::App& to, context& shared) {
-  auto* command =
+void add_backup(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("backup",
                         "Copy the service's database and the broker's file while they are in use.\n"
                         "The copies are consistent with each other: see `settle restore`.\n"
                         "For files; PostgreSQL has its own tools, pg_dump among them.");
-  add(*command, shared, "A new or empty folder for the copies", "  settle backup /backups/monday", backup);
+  add(command, shared, "A new or empty folder for the copies", "  settle backup /backups/monday", backup);
 }
 
-void add_restore(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("restore",
-                                    "Make the files of --data from a backup. They must not exist yet.\n"
-                                    "Nothing that the backup holds is lost; what came after it is.");
-  add(*command, shared, "The folder that `settle backup` wrote",
+void add_restore(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("restore",
+                                         "Make the files of --data from a backup. They must not exist yet.\n"
+                                         "Nothing that the backup holds is lost; what came after it is.");
+  add(command, shared, "The folder that `settle backup` wrote",
       "  settle restore /backups/monday --data settle-data", restore);
 }
 

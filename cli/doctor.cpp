@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "compose/service_database.hpp"
 
 namespace settle::cli {
@@ -76,34 +76,34 @@ int doctor_command(const context& shared, const doctor_arguments& wanted) {
 
 }  // namespace
 
-void add_doctor(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_doctor(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "doctor",
       "Examine a database: what is wrong, why it matters, and the statement that fixes it.\n"
       "Reads only; safe while other processes write. Exit code 0 if it is healthy or has\n"
       "warnings only, 1 if there are problems.");
   const auto wanted = std::make_shared<doctor_arguments>();
   command
-      ->add_option("--table", wanted->table,
-                   "Judge an outbox table of your own instead (PostgreSQL): does it lose late\n"
-                   "commits, keep order, bloat? With its schema where needed: sales.outbox")
-      ->option_text("NAME");
+      .add_option("--table", wanted->table,
+                  "Judge an outbox table of your own instead (PostgreSQL): does it lose late\n"
+                  "commits, keep order, bloat? With its schema where needed: sales.outbox")
+      .option_text("NAME");
   command
-      ->add_option("--older-than", wanted->older_than,
-                   "PostgreSQL: name transactions that have been open for longer than this.\n"
-                   "Default: 300")
-      ->option_text("SECONDS")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}));
+      .add_option("--older-than", wanted->older_than,
+                  "PostgreSQL: name transactions that have been open for longer than this.\n"
+                  "Default: 300")
+      .option_text("SECONDS")
+      .between(std::int64_t{0}, std::int64_t{86'400'000});
   command
-      ->add_flag("--check-integrity", wanted->integrity,
-                 "SQLite: also read the whole file and look for damage; takes its time")
-      ->option_text(" ");
-  describe_command(*command,
+      .add_flag("--check-integrity", wanted->integrity,
+                "SQLite: also read the whole file and look for damage; takes its time")
+      .option_text(" ");
+  describe_command(command,
                    "  settle doctor\n"
                    "  settle doctor --database 'host=db.internal dbname=orders user=orders'\n"
                    "  settle doctor --database postgresql://db.internal/orders --table public.my_outbox\n"
                    "  settle doctor --json | jq -r '.findings[] | select(.severity == \"problem\") | .fix'");
-  command->callback(
+  command.callback(
       [&shared, wanted] { shared.run = [&shared, wanted] { return doctor_command(shared, *wanted); }; });
 }
 

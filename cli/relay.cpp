@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -14,6 +13,7 @@
 #include "cli/help.hpp"
 #include "cli/status_report.hpp"
 #include "cli/stop_signals.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 #include "compose/service_broker.hpp"
 #include "settle/metrics.hpp"
@@ -158,19 +158,20 @@ int relay_command(context& shared, bool once) {
 
 }  // namespace
 
-void add_relay(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("relay",
-                                    "Publish committed events to the broker, until SIGINT or SIGTERM.\n"
-                                    "Any number of relays may run at once; each takes a part of the keys.");
+void add_relay(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("relay",
+                        "Publish committed events to the broker, until SIGINT or SIGTERM.\n"
+                        "Any number of relays may run at once; each takes a part of the keys.");
   const auto once = std::make_shared<bool>(false);
   command
-      ->add_flag("--once", *once,
-                 "End when everything committed so far is published;\nexit code 3 if it cannot be")
-      ->option_text(" ");
-  describe_command(*command,
+      .add_flag("--once", *once,
+                "End when everything committed so far is published;\nexit code 3 if it cannot be")
+      .option_text(" ");
+  describe_command(command,
                    "  settle relay                 run until Ctrl-C\n"
                    "  settle relay --once          in a script or a timer");
-  command->callback(
+  command.callback(
       [&shared, once] { shared.run = [&shared, once] { return relay_command(shared, *once); }; });
 }
 

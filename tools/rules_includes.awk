@@ -55,7 +55,8 @@ function may(from, to) {
   if (from == "adapter") return to ~ /^library:/
   if (to == "library:gtest" || to == "library:gmock") return 0
   if (from == "demo") return to == "adapter" || to ~ /^(library|client):/ || to == "system"
-  if (to == "library:CLI") return from == "cli" || from == "daemon"
+  # Ten seconds per source file: commands use cli/syntax.hpp.
+  if (to == "library:CLI") return FILENAME ~ /^(cli\/(syntax|main|help|help_command|usage|serve)|daemon\/config\/command_line)\.cpp$/
   if (to == "library:net") return from == "http"  # costs half a minute per source file
   if (to == "system" || to ~ /^library:/) return 1
   if (to == "demo" || to == "tests" || to == "support") return 0
