@@ -7,6 +7,8 @@
 # make fuzz [SECONDS=60]          each parser of what strangers send under libFuzzer; ends with 1 and names the inputs
 #                                 if one breaks. What it learns stays in build/fuzz for the next time
 # make lint                       formatting, shell scripts and the rules of tools/rules
+#
+# With CI=true, test and test-all begin with lint, a warning of the compiler is an error, and what cannot be installed fails.
 JOBS ?= $(shell nproc)
 SEED ?=
 ORDERS ?=
@@ -14,17 +16,22 @@ SECONDS ?= 60
 PREFIX ?= /usr/local
 DESTDIR ?=
 
+# Nobody's build should stop at the warning of a compiler that we have not seen; ours must.
+WERROR := $(if $(filter true,$(CI)),ON,OFF)
+
 # Most tests wait for the kernel rather than compute, so twice as many run at once. Those with the label `long` are
 # for test-all.
 CTEST = ctest --output-on-failure -j $(shell expr 2 \* $(JOBS))
 
+# Each target takes all cores for itself, and two must not install packages at once.
+.NOTPARALLEL:
 .PHONY: all build demo test test-all install bench fuzz lint format clean
 
 all: build
 
 build:
 	@tools/setup build test
-	@cmake --preset release >/dev/null
+	@cmake --preset release -DSETTLE_WERROR=$(WERROR) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
 demo:
@@ -36,13 +43,15 @@ demo:
 # Private servers for as long as the tests run; see tools/servers.
 WITH_SERVERS = tools/servers run postgres pgbouncer redis --
 
-test: build
+LINT_FIRST = $(if $(filter true,$(CI)),lint)
+
+test: $(LINT_FIRST) build
 	@tools/setup servers || [ "$(CI)" != true ]
 	@tools/setup node || [ "$(CI)" != true ]
 	@tools/setup promtool || [ "$(CI)" != true ]
 	@+$(WITH_SERVERS) $(MAKE) --no-print-directory test-required
 
-test-all: build
+test-all: $(LINT_FIRST) build
 	@tools/setup servers || [ "$(CI)" != true ]
 	@tools/setup node || [ "$(CI)" != true ]
 	@tools/setup promtool || [ "$(CI)" != true ]
@@ -51,7 +60,7 @@ test-all: build
 .PHONY: test-required test-more test-preset
 test-required:
 	@$(CTEST) --test-dir build/release -LE long
-	@cmake --preset asan >/dev/null
+	@cmake --preset asan -DSETTLE_WERROR=$(WERROR) >/dev/null
 	@cmake --build --preset asan -j $(JOBS) --target memory_checked_tests
 	@$(CTEST) --test-dir build/asan -L memory_checked
 
@@ -65,7 +74,7 @@ test-more:
 	@build/release/tests/simulate --seed drawn --seeds 1000
 
 test-preset:
-	@cmake --preset $(PRESET) >/dev/null
+	@cmake --preset $(PRESET) -DSETTLE_WERROR=$(WERROR) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@$(CTEST) --test-dir build/$(PRESET) -LE long
 

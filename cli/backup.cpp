@@ -1,10 +1,9 @@
 // settle backup and settle restore: copies of a running system, and a system from copies.
-#include "sqlite/backup.hpp"
+#include "compose/backup.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 
 namespace settle::cli {
@@ -60,8 +60,8 @@ int backup(context& shared, const backup_arguments& wanted) {
   make_fresh_folder(wanted.folder);
   const auto broker = wanted.folder + "/" + broker_copy;
   const auto service = wanted.folder + "/" + service_copy;
-  sqlite::copy_online(shared.broker_path(), broker);  // before the service: see copy_online()
-  sqlite::copy_online(shared.service_path(), service);
+  compose::copy_online(shared.broker_path(), broker);  // before the service: see copy_online()
+  compose::copy_online(shared.service_path(), service);
   shared.note_done(fmt::format("{} and {} were written", service, broker));
   if (shared.json)
     fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(service)},
@@ -94,12 +94,12 @@ int restore(context& shared, const backup_arguments& wanted) {
   // Under other names until both are ready: a restore that is killed can simply be repeated.
   const auto broker_part = fresh_part(shared.broker_path());
   const auto service_part = fresh_part(shared.service_path());
-  sqlite::copy_online(broker, broker_part);
-  sqlite::copy_online(service, service_part);
-  sqlite::prepare_restored_broker(broker_part);
-  const auto generation = sqlite::prepare_restored_service(service_part);
-  sqlite::put_in_place(broker_part, shared.broker_path());
-  sqlite::put_in_place(service_part, shared.service_path());
+  compose::copy_online(broker, broker_part);
+  compose::copy_online(service, service_part);
+  compose::prepare_restored_broker(broker_part);
+  const auto generation = compose::prepare_restored_service(service_part);
+  compose::put_in_place(broker_part, shared.broker_path());
+  compose::put_in_place(service_part, shared.service_path());
   shared.note_done(fmt::format("{} and {} were restored", shared.service_path(), shared.broker_path()));
   if (shared.json)
     fmt::print("{}\n", json::serialize(json::object{{"service", safe_json_text(shared.service_path())},
@@ -115,9 +115,9 @@ int restore(context& shared, const backup_arguments& wanted) {
 
 using action = int (*)(context&, const backup_arguments&);
 
-void add(CLI::App& command, context& shared, const char* what, const char* examples, action run) {
+void add(command_syntax command, context& shared, const char* what, const char* examples, action run) {
   const auto wanted = std::make_shared<backup_arguments>();
-  command.add_option("FOLDER", wanted->folder, what)->required();
+  command.add_option("FOLDER", wanted->folder, what).required();
   describe_command(command, examples);
   command.callback(
       [&shared, wanted, run] { shared.run = [&shared, wanted, run] { return run(shared, *wanted); }; });
@@ -125,20 +125,20 @@ void add(CLI::App& command, context& shared, const char* what, const char* examp
 
 }  // namespace
 
-void add_backup(CLI::App& to, context& shared) {
-  auto* command =
+void add_backup(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("backup",
                         "Copy the service's database and the broker's file while they are in use.\n"
                         "The copies are consistent with each other: see `settle restore`.\n"
                         "For files; PostgreSQL has its own tools, pg_dump among them.");
-  add(*command, shared, "A new or empty folder for the copies", "  settle backup /backups/monday", backup);
+  add(command, shared, "A new or empty folder for the copies", "  settle backup /backups/monday", backup);
 }
 
-void add_restore(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("restore",
-                                    "Make the files of --data from a backup. They must not exist yet.\n"
-                                    "Nothing that the backup holds is lost; what came after it is.");
-  add(*command, shared, "The folder that `settle backup` wrote",
+void add_restore(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("restore",
+                                         "Make the files of --data from a backup. They must not exist yet.\n"
+                                         "Nothing that the backup holds is lost; what came after it is.");
+  add(command, shared, "The folder that `settle backup` wrote",
       "  settle restore /backups/monday --data settle-data", restore);
 }
 

@@ -1,7 +1,6 @@
 // settle dlq: messages that consumers have given up.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json.hpp>
 #include <functional>
@@ -16,6 +15,7 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/hints.hpp"
+#include "cli/syntax.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "settle/dead_letter.hpp"
@@ -77,28 +77,29 @@ int list(const context& shared, const list_arguments& asked) {
   return exit_ok;
 }
 
-void add_list(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("list",
-                                    "List dead letters, oldest first: those that wait (NEW), unless --status "
-                                    "says otherwise.");
+void add_list(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("list",
+                        "List dead letters, oldest first: those that wait (NEW), unless --status "
+                        "says otherwise.");
   const auto asked = std::make_shared<list_arguments>();
-  add_letter_options(*command, asked->which,
+  add_letter_options(command, asked->which,
                      "NEW, REPLAYING, REPLAYED, DISCARD_REQUESTED, DISCARDED, or ANY.\n"
                      "Default: NEW, those that wait for somebody");
   command
-      ->add_option("--limit", asked->limit,
-                   "At most so many. Default: 100, so that a flood does not fill the terminal")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--after", asked->after, "Only those with a higher id: the next page. Default: 0")
-      ->option_text("ID")
-      ->check(CLI::NonNegativeNumber);
-  describe_command(*command,
+      .add_option("--limit", asked->limit,
+                  "At most so many. Default: 100, so that a flood does not fill the terminal")
+      .option_text("N")
+      .between(1, 1'000'000);
+  command.add_option("--after", asked->after, "Only those with a higher id: the next page. Default: 0")
+      .option_text("ID")
+      .not_negative();
+  describe_command(command,
                    "  settle dlq list\n"
                    "  settle dlq list --consumer warehouse --since 2h\n"
                    "  settle dlq list --status ANY --event 01890a5d-ac96-774b-bcce-b302099a8057\n"
                    "  settle dlq list --json | jq -r '.[].error' | sort | uniq -c");
-  command->callback([&shared, asked] { shared.run = [&shared, asked] { return list(shared, *asked); }; });
+  command.callback([&shared, asked] { shared.run = [&shared, asked] { return list(shared, *asked); }; });
 }
 
 int show(const context& shared, std::int64_t id) {
@@ -111,15 +112,15 @@ int show(const context& shared, std::int64_t id) {
   return exit_ok;
 }
 
-void add_show(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_show(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "show", "Show one dead letter: why it was given up, every attempt, its headers and its payload.");
   const auto id = std::make_shared<std::int64_t>(0);
-  command->add_option("ID", *id, "The letter's id, a number, as `settle dlq list` shows it")
-      ->option_text(" ")
-      ->required();
-  describe_command(*command, "  settle dlq show 7\n  settle dlq show 7 --json | jq .message.data");
-  command->callback([&shared, id] { shared.run = [&shared, id] { return show(shared, *id); }; });
+  command.add_option("ID", *id, "The letter's id, a number, as `settle dlq list` shows it")
+      .option_text(" ")
+      .required();
+  describe_command(command, "  settle dlq show 7\n  settle dlq show 7 --json | jq .message.data");
+  command.callback([&shared, id] { shared.run = [&shared, id] { return show(shared, *id); }; });
 }
 
 int stats(const context& shared) {
@@ -155,29 +156,30 @@ int stats(const context& shared) {
   return exit_ok;
 }
 
-void add_stats(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_stats(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "stats", "Count dead letters by status, consumer, topic, type and reason; the largest group first.");
-  describe_command(*command, "  settle dlq stats\n  settle dlq stats --json");
-  command->callback([&shared] { shared.run = [&shared] { return stats(shared); }; });
+  describe_command(command, "  settle dlq stats\n  settle dlq stats --json");
+  command.callback([&shared] { shared.run = [&shared] { return stats(shared); }; });
 }
 
 }  // namespace
 
-void add_dlq(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("dlq",
-                                    "Dead letters, messages that a consumer has given up: list, show, stats, "
-                                    "replay, discard.\n"
-                                    "They are in the database of that consumer. See `settle dlq COMMAND "
-                                    "--help`.");
-  describe_command(*command,
+void add_dlq(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("dlq",
+                        "Dead letters, messages that a consumer has given up: list, show, stats, "
+                        "replay, discard.\n"
+                        "They are in the database of that consumer. See `settle dlq COMMAND "
+                        "--help`.");
+  describe_command(command,
                    "  settle dlq stats\n  settle dlq list\n  settle dlq show 7\n  settle dlq replay --all");
-  command->require_subcommand(1);
-  add_list(*command, shared);
-  add_show(*command, shared);
-  add_stats(*command, shared);
-  add_dlq_replay(*command, shared);
-  add_dlq_discard(*command, shared);
+  command.require_subcommand();
+  add_list(command, shared);
+  add_show(command, shared);
+  add_stats(command, shared);
+  add_dlq_replay(command, shared);
+  add_dlq_discard(command, shared);
 }
 
 }  // namespace settle::cli

@@ -1,7 +1,6 @@
 // settle dlq discard: decides that dead letters are never to run.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -13,6 +12,7 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/stop_signals.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 #include "inspect/dead_letters.hpp"
 #include "settle/dead_letter.hpp"
@@ -74,27 +74,27 @@ int discard_letters(context& shared, const discard_arguments& asked) {
 
 }  // namespace
 
-void add_dlq_discard(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_dlq_discard(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "discard",
       "Decide that dead letters are never to run. They stay, as DISCARDED, with the reason.\n"
       "Later messages of their keys that have waited for them run. It cannot be taken back.");
   const auto asked = std::make_shared<discard_arguments>();
-  command->add_option("ID", asked->which.ids, "Letters to discard, by their numbers")->option_text(" ");
+  command.add_option("ID", asked->which.ids, "Letters to discard, by their numbers").option_text(" ");
   command
-      ->add_option("--reason", asked->reason,
-                   "Why, in your words: at most 1,000 bytes. `settle dlq show` tells it")
-      ->option_text("TEXT");
-  command->add_flag("--all", asked->all, "Every letter that is NEW")->option_text(" ");
-  command->add_flag("--dry-run", asked->dry_run, "Only say what would be discarded")->option_text(" ");
-  add_letter_options(*command, asked->which,
+      .add_option("--reason", asked->reason,
+                  "Why, in your words: at most 1,000 bytes. `settle dlq show` tells it")
+      .option_text("TEXT");
+  command.add_flag("--all", asked->all, "Every letter that is NEW").option_text(" ");
+  command.add_flag("--dry-run", asked->dry_run, "Only say what would be discarded").option_text(" ");
+  add_letter_options(command, asked->which,
                      "NEW, or REPLAYING: those that were sent and that nobody has run; a copy that still\n"
                      "comes does nothing then. Default: NEW",
                      "--given-up");
-  describe_command(*command,
+  describe_command(command,
                    "  settle dlq discard 7 --reason 'the order was cancelled by hand'\n"
                    "  settle dlq discard --consumer warehouse --given-up too_old --dry-run");
-  command->callback(
+  command.callback(
       [&shared, asked] { shared.run = [&shared, asked] { return discard_letters(shared, *asked); }; });
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -122,23 +121,23 @@ void require_found(const dead_letter_filter& which, std::int64_t matching) {
                   to_string(*which.status)));
 }
 
-void add_letter_options(CLI::App& to, letter_options& into, const char* status_help,
+void add_letter_options(command_syntax to, letter_options& into, const char* status_help,
                         const char* reason_name) {
-  to.add_option("--consumer", into.consumer, "Given up by this consumer")->option_text("NAME");
-  to.add_option("--topic", into.topic, "Of this topic: the original one, without .dlq")->option_text("NAME");
-  to.add_option("--type", into.type, "Of this event type")->option_text("NAME");
-  to.add_option("--key", into.key, "Of this key")->option_text("KEY");
+  to.add_option("--consumer", into.consumer, "Given up by this consumer").option_text("NAME");
+  to.add_option("--topic", into.topic, "Of this topic: the original one, without .dlq").option_text("NAME");
+  to.add_option("--type", into.type, "Of this event type").option_text("NAME");
+  to.add_option("--key", into.key, "Of this key").option_text("KEY");
   to.add_option("--event", into.event, "Of the message with this id; each consumer has its own letter of it")
-      ->option_text("ID");
+      .option_text("ID");
   to.add_option(reason_name, into.reason,
                 "Given up because of permanent, exhausted, too_old, crashed_process or\nbeyond_dedup_horizon")
-      ->option_text("REASON");
-  to.add_option("--status", into.status, status_help)->option_text("STATUS");
+      .option_text("REASON");
+  to.add_option("--status", into.status, status_help).option_text("STATUS");
   to.add_option("--since", into.since,
                 "Given up then or later: 2026-01-31T12:00:00Z, 2026-01-31 (UTC), or how long ago:\n"
                 "90s, 15m, 2h, 3d")
-      ->option_text("TIME");
-  to.add_option("--until", into.until, "Given up before that; the same forms")->option_text("TIME");
+      .option_text("TIME");
+  to.add_option("--until", into.until, "Given up before that; the same forms").option_text("TIME");
 }
 
 }  // namespace settle::cli

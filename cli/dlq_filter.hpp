@@ -5,11 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/syntax.hpp"
 #include "settle/dead_letter.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace settle::cli {
 
@@ -26,7 +23,7 @@ struct letter_options {
 };
 
 // `reason_name`: the option that chooses by why they were given up.
-void add_letter_options(CLI::App& to, letter_options& into, const char* status_help,
+void add_letter_options(command_syntax to, letter_options& into, const char* status_help,
                         const char* reason_name = "--reason");
 
 // For those who change letters: throws a failure unless letters are named, chosen by options, or all wanted.

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -15,6 +14,7 @@
 #include "cli/help.hpp"
 #include "cli/hints.hpp"
 #include "cli/stop_signals.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 #include "inspect/dead_letters.hpp"
 #include "settle/dead_letter.hpp"
@@ -166,58 +166,58 @@ int replay_letters(context& shared, replay_arguments asked) {
   return tell_outcome(outcome, asked, plan.left_out, shared);
 }
 
-void add_pace(CLI::App& to, replay_arguments& into) {
+void add_pace(command_syntax to, replay_arguments& into) {
   to.add_option("--batches", into.how.batches,
                 "Sizes of the first batches; the last one is repeated. Each is sent when the one\n"
                 "before has run or failed, so that a mistake costs few. Default: 1,2,5,20,100;\n"
                 "each at most 1000")
-      ->option_text("N,N,...")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1000));
+      .option_text("N,N,...")
+      .delimiter(',')
+      .between(1, 1000);
   to.add_option("--rate", into.how.rate_max,
                 "At most so many letters per second, to spare what the consumer depends on;\n"
                 "0.5 is one in two seconds. Default: 0, no limit: the consumer sets the pace")
-      ->option_text("N")
-      ->check(CLI::Range(0.0, 1e9));
+      .option_text("N")
+      .between(0.0, 1e9);
   to.add_option("--failures-max", into.how.failures_max,
                 "Stop when more than this part of a batch fails again, 0 to 1. Default: 0.1, so\n"
                 "that the first letters all have to run")
-      ->option_text("PART")
-      ->check(CLI::Range(0.0, 1.0));
+      .option_text("PART")
+      .between(0.0, 1.0);
   to.add_option("--wait", into.wait_seconds,
                 "How long to wait for a batch to be run, in seconds. With --status REPLAYING also\n"
                 "how long ago a letter must have been sent. Default: 60, enough for a consumer\n"
                 "that is starting")
-      ->option_text("SECONDS")
-      ->check(CLI::Range(0, 86'400));
+      .option_text("SECONDS")
+      .between(0, 86'400);
 }
 
 }  // namespace
 
-void add_dlq_replay(CLI::App& to, context& shared) {
-  auto* command =
+void add_dlq_replay(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("replay",
                         "Send dead letters again, through their topic, to the consumer that gave them up.\n"
                         "It runs each of them once; every other consumer skips them. The consumer and a "
                         "relay have to be running.\n"
                         "Ends with 0 if everything was sent and few failed, with 1 if it stopped before.");
   const auto asked = std::make_shared<replay_arguments>();
-  command->add_option("ID", asked->which.ids, "Letters to replay, by their numbers")->option_text(" ");
+  command.add_option("ID", asked->which.ids, "Letters to replay, by their numbers").option_text(" ");
   command
-      ->add_flag("--all", asked->all,
-                 "Every letter that is NEW, but none that may have been applied long ago: those are\n"
-                 "replayed by their ids or with --reason beyond_dedup_horizon")
-      ->option_text(" ");
-  command->add_flag("--dry-run", asked->dry_run, "Only say what would be replayed")->option_text(" ");
-  add_letter_options(*command, asked->which,
+      .add_flag("--all", asked->all,
+                "Every letter that is NEW, but none that may have been applied long ago: those are\n"
+                "replayed by their ids or with --reason beyond_dedup_horizon")
+      .option_text(" ");
+  command.add_flag("--dry-run", asked->dry_run, "Only say what would be replayed").option_text(" ");
+  add_letter_options(command, asked->which,
                      "NEW, or REPLAYING: those that were sent at least --wait ago and that nobody has\n"
                      "run, to be sent once more. Default: NEW");
-  add_pace(*command, *asked);
-  describe_command(*command,
+  add_pace(command, *asked);
+  describe_command(command,
                    "  settle dlq replay 7 8\n"
                    "  settle dlq replay --consumer warehouse --type order.placed --dry-run\n"
                    "  settle dlq replay --all --rate 20");
-  command->callback(
+  command.callback(
       [&shared, asked] { shared.run = [&shared, asked] { return replay_letters(shared, *asked); }; });
 }
 

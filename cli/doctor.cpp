@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -14,8 +13,8 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
-#include "postgres/pooler.hpp"
-#include "settle/sqlite.hpp"
+#include "cli/syntax.hpp"
+#include "compose/service_database.hpp"
 
 namespace settle::cli {
 namespace {
@@ -33,8 +32,7 @@ struct doctor_arguments {
 // A pooler in transaction mode takes no prepared statements of ours, and whoever relays through it should
 // know.
 diagnosis examine_server(const std::string& conninfo, const doctor_arguments& wanted) {
-  const bool pooled = postgres::behind_pooler(conninfo);
-  const auto db = postgres::open(conninfo, {.prepared_statements = !pooled});
+  const auto [db, pooled] = compose::open_to_examine(conninfo);
   diagnosis of{db->name(), {}};
   if (!wanted.table.empty()) {
     of.findings = doctor::examine_table(*db, wanted.table, wanted.normal());
@@ -60,7 +58,7 @@ diagnosis examine_local(const std::string& path, const doctor_arguments& wanted)
                     path));
   diagnosis of{path, {}};
   if (doctor::examine_file(path, wanted.normal(), of.findings)) {
-    const auto db = sqlite::open(path);
+    const auto db = compose::open_database(path);
     is_kind(*db, file_kind::service);
     const auto inside = doctor::examine(*db, wanted.normal());
     of.findings.insert(of.findings.end(), inside.begin(), inside.end());
@@ -78,34 +76,34 @@ int doctor_command(const context& shared, const doctor_arguments& wanted) {
 
 }  // namespace
 
-void add_doctor(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_doctor(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "doctor",
       "Examine a database: what is wrong, why it matters, and the statement that fixes it.\n"
       "Reads only; safe while other processes write. Exit code 0 if it is healthy or has\n"
       "warnings only, 1 if there are problems.");
   const auto wanted = std::make_shared<doctor_arguments>();
   command
-      ->add_option("--table", wanted->table,
-                   "Judge an outbox table of your own instead (PostgreSQL): does it lose late\n"
-                   "commits, keep order, bloat? With its schema where needed: sales.outbox")
-      ->option_text("NAME");
+      .add_option("--table", wanted->table,
+                  "Judge an outbox table of your own instead (PostgreSQL): does it lose late\n"
+                  "commits, keep order, bloat? With its schema where needed: sales.outbox")
+      .option_text("NAME");
   command
-      ->add_option("--older-than", wanted->older_than,
-                   "PostgreSQL: name transactions that have been open for longer than this.\n"
-                   "Default: 300")
-      ->option_text("SECONDS")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}));
+      .add_option("--older-than", wanted->older_than,
+                  "PostgreSQL: name transactions that have been open for longer than this.\n"
+                  "Default: 300")
+      .option_text("SECONDS")
+      .between(std::int64_t{0}, std::int64_t{86'400'000});
   command
-      ->add_flag("--check-integrity", wanted->integrity,
-                 "SQLite: also read the whole file and look for damage; takes its time")
-      ->option_text(" ");
-  describe_command(*command,
+      .add_flag("--check-integrity", wanted->integrity,
+                "SQLite: also read the whole file and look for damage; takes its time")
+      .option_text(" ");
+  describe_command(command,
                    "  settle doctor\n"
                    "  settle doctor --database 'host=db.internal dbname=orders user=orders'\n"
                    "  settle doctor --database postgresql://db.internal/orders --table public.my_outbox\n"
                    "  settle doctor --json | jq -r '.findings[] | select(.severity == \"problem\") | .fix'");
-  command->callback(
+  command.callback(
       [&shared, wanted] { shared.run = [&shared, wanted] { return doctor_command(shared, *wanted); }; });
 }
 

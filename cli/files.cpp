@@ -9,10 +9,9 @@
 #include <system_error>
 
 #include "cli/failure.hpp"
+#include "compose/service_broker.hpp"
 #include "inspect/service.hpp"
-#include "queries/migrations_sqlite_broker.hpp"
 #include "sql/migrations.hpp"
-#include "sqlite/inspection.hpp"
 
 namespace settle::cli {
 namespace {
@@ -71,7 +70,7 @@ bool is_in_wal_mode(const std::string& path) {
 
 bool is_kind(database& db, file_kind kind) {
   const bool is_service = inspect::is_service_database(db);
-  const bool is_broker = db.speaks() == dialect::sqlite && sqlite::is_broker_file(db);
+  const bool is_broker = compose::is_broker_file(db);
   const bool wanted = kind == file_kind::service ? is_service : is_broker;
   if (!wanted && (is_service || is_broker))
     throw failure(errc::invalid_argument,
@@ -86,7 +85,7 @@ void require_schema(database& db, file_kind kind) {
   if (!is_kind(db, kind)) not_migrated(db.name(), kind);
   const auto state = kind == file_kind::service
                          ? sql::read_migration_state(db, sql::service_migrations(db.speaks()))
-                         : sql::read_migration_state(db, migrations::sqlite_broker);
+                         : sql::read_migration_state(db, compose::broker_migrations());
   if (state.applied < state.known)
     throw failure(errc::schema_missing,
                   fmt::format("{} is at schema version {}, this build needs {}; run `settle migrate`",
@@ -108,8 +107,8 @@ std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
   return db;
 }
 
-std::unique_ptr<broker_view> open_broker_view(const std::string& path) {
-  return std::make_unique<broker_view>(open_existing(path, file_kind::broker));
+std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path) {
+  return compose::look_into_broker(open_existing(path, file_kind::broker));
 }
 
 std::unique_ptr<database> open_for_publishing(const std::string& path) {

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
 #include "settle/database.hpp"
-#include "sqlite/inspection.hpp"
 
 namespace settle::cli {
 
@@ -30,19 +30,7 @@ std::unique_ptr<database> open_existing(
     duration statement_timeout = compose::database_options{}.statement_timeout);
 
 // A broker to look into: its file, opened as above.
-class broker_view {
- public:
-  explicit broker_view(std::unique_ptr<database> file) : file_(std::move(file)), inspection_(*file_) {}
-
-  broker_inspection& inspection() { return inspection_; }
-  const environment& env() const { return file_->env(); }
-
- private:
-  std::unique_ptr<database> file_;
-  sqlite::embedded_inspection inspection_;
-};
-
-std::unique_ptr<broker_view> open_broker_view(const std::string& path);
+std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path);
 
 // The service's database for one event. On a server the role of an application will do, which may publish but
 // not read what was migrated: whether the tables are there is all that is looked at.

@@ -1,7 +1,6 @@
 // settle group: consumer groups of the embedded broker, which keep messages until they have read them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -12,18 +11,19 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
+#include "compose/broker_groups.hpp"
 #include "settle/error.hpp"
-#include "sqlite/groups.hpp"
 
 namespace settle::cli {
 namespace {
 
 namespace json = boost::json;
-using sqlite::group_change;
-using sqlite::group_choice;
-using sqlite::group_extent;
+using compose::group_change;
+using compose::group_choice;
+using compose::group_extent;
 
 json::object extent_json(const group_extent& of) {
   json::object made{{"group", safe_json_text(of.group)}, {"topic", safe_json_text(of.topic)},
@@ -60,12 +60,12 @@ int list(const context& shared) {
   return exit_ok;
 }
 
-void add_list(CLI::App& to, context& shared) {
-  auto* command =
+void add_list(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("list", "List the groups: what each has not read, and whether anybody reads.");
-  describe_command(*command,
+  describe_command(command,
                    "  settle group list\n  settle group list --json | jq '.[] | select(.unread > 0)'");
-  command->callback([&shared] { shared.run = [&shared] { return list(shared); }; });
+  command.callback([&shared] { shared.run = [&shared] { return list(shared); }; });
 }
 
 struct change_arguments {
@@ -115,8 +115,8 @@ int change(context& shared, change_arguments asked, bool removes) {
   asked.which.only_look = !asked.confirmed;
   std::vector<group_change> changes;
   try {
-    changes = removes ? without_rest(sqlite::remove_group(*broker, asked.which))
-                      : sqlite::reset_group(*broker, asked.which, to);
+    changes = removes ? without_rest(compose::remove_group(*broker, asked.which))
+                      : compose::reset_group(*broker, asked.which, to);
   } catch (const error& e) {
     if (e.code() != errc::invalid_argument) throw;
     throw failure(e.code(), fmt::format("{}. See `settle group list`", e.what()));
@@ -130,62 +130,61 @@ int change(context& shared, change_arguments asked, bool removes) {
   return exit_ok;
 }
 
-void add_change_options(CLI::App& to, change_arguments& into) {
-  to.add_option("GROUP", into.which.group, "Its name: that of the consumer")->option_text(" ")->required();
+void add_change_options(command_syntax to, change_arguments& into) {
+  to.add_option("GROUP", into.which.group, "Its name: that of the consumer").option_text(" ").required();
   to.add_option("--topic", into.which.topic, "On this topic only. Default: on all of its topics")
-      ->option_text("NAME");
+      .option_text("NAME");
   to.add_flag("--yes", into.confirmed, "Do it; without this it only tells what would be lost, exit code 2")
-      ->option_text(" ");
+      .option_text(" ");
 }
 
-void add_remove(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_remove(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "remove",
       "Remove a group that was retired, so that no messages are kept for it any more.\n"
       "Refused while one of its members is alive. A consumer that subscribes under its name\n"
       "again is a new group, and begins with the oldest message there is.");
   const auto asked = std::make_shared<change_arguments>();
-  add_change_options(*command, *asked);
-  describe_command(*command,
+  add_change_options(command, *asked);
+  describe_command(command,
                    "  settle group remove old-warehouse           what would be lost\n"
                    "  settle group remove old-warehouse --yes");
-  command->callback(
+  command.callback(
       [&shared, asked] { shared.run = [&shared, asked] { return change(shared, *asked, true); }; });
 }
 
-void add_reset(CLI::App& to, context& shared) {
-  auto* command =
+void add_reset(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("reset",
                         "Set a group back or ahead. Refused while one of its members is alive.\n"
                         "What it reads again is skipped as far as its consumer remembers it; what may have\n"
                         "been applied before that becomes a dead letter (beyond_dedup_horizon).");
   const auto asked = std::make_shared<change_arguments>();
-  add_change_options(*command, *asked);
+  add_change_options(command, *asked);
   command
-      ->add_option(
-          "--to", asked->to,
-          "Where it goes on: start (the oldest message there is), end (the next one that comes), or\n"
-          "what the broker has taken since 2026-01-31T12:00:00Z, 2026-01-31, or 90s, 15m, 2h, 3d ago")
-      ->option_text("WHERE")
-      ->required();
-  describe_command(*command,
+      .add_option("--to", asked->to,
+                  "Where it goes on: start (the oldest message there is), end (the next one that comes), or\n"
+                  "what the broker has taken since 2026-01-31T12:00:00Z, 2026-01-31, or 90s, 15m, 2h, 3d ago")
+      .option_text("WHERE")
+      .required();
+  describe_command(command,
                    "  settle group reset warehouse --to end       what would be skipped\n"
                    "  settle group reset warehouse --to 2h --topic orders --yes");
-  command->callback(
+  command.callback(
       [&shared, asked] { shared.run = [&shared, asked] { return change(shared, *asked, false); }; });
 }
 
 }  // namespace
 
-void add_group(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("group",
-                                    "Consumer groups of the embedded broker: list, remove, reset.\n"
-                                    "See `settle group COMMAND --help`.");
-  describe_command(*command, "  settle group list\n  settle group remove old-warehouse");
-  command->require_subcommand(1);
-  add_list(*command, shared);
-  add_remove(*command, shared);
-  add_reset(*command, shared);
+void add_group(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("group",
+                                         "Consumer groups of the embedded broker: list, remove, reset.\n"
+                                         "See `settle group COMMAND --help`.");
+  describe_command(command, "  settle group list\n  settle group remove old-warehouse");
+  command.require_subcommand();
+  add_list(command, shared);
+  add_remove(command, shared);
+  add_reset(command, shared);
 }
 
 }  // namespace settle::cli

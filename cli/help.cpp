@@ -71,12 +71,13 @@ void describe_program(CLI::App& program) {
   program.get_help_ptr()->description("Show this help and exit");
 }
 
-void describe_command(CLI::App& command, const char* examples) {
-  command.group("Commands");
-  command.footer(
+void describe_command(command_syntax command, const char* examples) {
+  auto& described = command.app();
+  described.group("Commands");
+  described.footer(
       std::string("Examples:\n") + examples +
       "\n\nGlobal options: --data DIR, --database DB, --broker FILE, --json; see `settle --help`.");
-  command.get_help_ptr()->description("Show this help and exit");
+  described.get_help_ptr()->description("Show this help and exit");
 }
 
 }  // namespace settle::cli

@@ -1,6 +1,8 @@
 // The texts of `settle --help` and the layout of all help pages.
 #pragma once
 
+#include "cli/syntax.hpp"
+
 namespace CLI {
 class App;
 }
@@ -12,6 +14,6 @@ namespace settle::cli {
 void describe_program(CLI::App& program);
 
 // The end of a subcommand's page: its examples, and where the global options are.
-void describe_command(CLI::App& command, const char* examples);
+void describe_command(command_syntax command, const char* examples);
 
 }  // namespace settle::cli

@@ -28,13 +28,13 @@ int show_help(const CLI::App& program, const std::vector<std::string>& path) {
 
 }  // namespace
 
-void add_help(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("help", "Show the help of a command: `settle help dlq replay`.");
+void add_help(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("help", "Show the help of a command: `settle help dlq replay`.");
   const auto path = std::make_shared<std::vector<std::string>>();
-  command->add_option("COMMAND", *path, "The command, and the one below it. Default: all of them")
-      ->option_text(" ");
-  describe_command(*command, "  settle help\n  settle help status\n  settle help dlq replay");
-  command->callback([&to, &shared, path] { shared.run = [&to, path] { return show_help(to, *path); }; });
+  command.add_option("COMMAND", *path, "The command, and the one below it. Default: all of them")
+      .option_text(" ");
+  describe_command(command, "  settle help\n  settle help status\n  settle help dlq replay");
+  command.callback([to, &shared, path] { shared.run = [to, path] { return show_help(to.app(), *path); }; });
 }
 
 }  // namespace settle::cli

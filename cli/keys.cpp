@@ -1,7 +1,6 @@
 // settle keys: claims on idempotency keys of which nobody knows whether their work was done.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json.hpp>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 #include "settle/claims.hpp"
 
@@ -58,18 +58,18 @@ void print_unknown(const std::vector<unknown_claim>& found, bool json, timestamp
                to_rfc3339(one.claimed_at), age(now - one.lease_until), about_text(one));
 }
 
-void add_unknown(CLI::App& to, context& shared) {
-  auto* command =
+void add_unknown(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("unknown",
                         "List claims whose owner was not heard of again, oldest first.\n"
                         "Nobody knows whether their work was done, so their keys are not free.\n"
                         "Caller, key, method, target and label are shown if the claimer gave them.");
   const auto limit = std::make_shared<std::int64_t>(100);
-  command->add_option("--limit", *limit, "At most so many. Default: 100")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1'000'000));
-  describe_command(*command, "  settle keys unknown\n  settle keys unknown --json | jq -r '.[].claim'");
-  command->callback([&shared, limit] {
+  command.add_option("--limit", *limit, "At most so many. Default: 100")
+      .option_text("N")
+      .between(1, 1'000'000);
+  describe_command(command, "  settle keys unknown\n  settle keys unknown --json | jq -r '.[].claim'");
+  command.callback([&shared, limit] {
     shared.run = [&shared, limit] {
       const auto db = open_existing(shared.service_path(), file_kind::service);
       print_unknown(unknown_claims(*db, *limit), shared.json, db->env().now());
@@ -120,38 +120,38 @@ int resolve(context& shared, const decision& how) {
   return exit_ok;
 }
 
-void add_resolve(CLI::App& to, context& shared) {
-  auto* command =
+void add_resolve(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("resolve",
                         "Decide a claim of unknown outcome, after you have found out what happened.\n"
                         "Its owner, should it come back, is told that the claim is lost.");
   const auto how = std::make_shared<decision>();
-  command->add_option("CLAIM", how->claim, "The claim, as `settle keys unknown` names it")
-      ->option_text(" ")
-      ->required();
-  command->add_flag("--release", how->release, "The work was not done: the key is free again")
-      ->option_text(" ");
-  command->add_option("--status", how->status, "The work was done, with this status of HTTP")
-      ->option_text("N")
-      ->check(CLI::Range(100, 599));
-  command->add_option("--body", how->body, "And this body. Default: empty")->option_text("TEXT");
+  command.add_option("CLAIM", how->claim, "The claim, as `settle keys unknown` names it")
+      .option_text(" ")
+      .required();
+  command.add_flag("--release", how->release, "The work was not done: the key is free again")
+      .option_text(" ");
+  command.add_option("--status", how->status, "The work was done, with this status of HTTP")
+      .option_text("N")
+      .between(100, 599);
+  command.add_option("--body", how->body, "And this body. Default: empty").option_text("TEXT");
   describe_command(
-      *command,
+      command,
       "  settle keys resolve 01890a5d-ac96-774b-bcce-b302099a8057 --release\n"
       "  settle keys resolve 01890a5d-ac96-774b-bcce-b302099a8057 --status 201 --body '{\"id\":7}'");
-  command->callback([&shared, how] { shared.run = [&shared, how] { return resolve(shared, *how); }; });
+  command.callback([&shared, how] { shared.run = [&shared, how] { return resolve(shared, *how); }; });
 }
 
 }  // namespace
 
-void add_keys(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("keys",
-                                    "Idempotency keys whose outcome nobody knows: unknown, resolve.\n"
-                                    "See `settle keys COMMAND --help`.");
-  describe_command(*command, "  settle keys unknown");
-  command->require_subcommand(1);
-  add_unknown(*command, shared);
-  add_resolve(*command, shared);
+void add_keys(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("keys",
+                                         "Idempotency keys whose outcome nobody knows: unknown, resolve.\n"
+                                         "See `settle keys COMMAND --help`.");
+  describe_command(command, "  settle keys unknown");
+  command.require_subcommand();
+  add_unknown(command, shared);
+  add_resolve(command, shared);
 }
 
 }  // namespace settle::cli

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -13,6 +12,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 
@@ -73,20 +73,20 @@ int list(const context& shared, const list_arguments& asked) {
   return exit_ok;
 }
 
-void add_list(CLI::App& to, context& shared) {
-  auto* command =
+void add_list(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("list",
                         "List locks that somebody has, by name. One that has expired may be taken "
                         "over by anybody.\nLocks in Redis are not listed.");
   const auto asked = std::make_shared<list_arguments>();
-  command->add_flag("--all", asked->all, "Released ones too")->option_text(" ");
-  command->add_option("--limit", asked->limit, "At most so many. Default: 100")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--after", asked->after, "Only names behind this one: the next page")
-      ->option_text("NAME");
-  describe_command(*command, "  settle lock list\n  settle lock list --all --json | jq -r '.[].name'");
-  command->callback([&shared, asked] { shared.run = [&shared, asked] { return list(shared, *asked); }; });
+  command.add_flag("--all", asked->all, "Released ones too").option_text(" ");
+  command.add_option("--limit", asked->limit, "At most so many. Default: 100")
+      .option_text("N")
+      .between(1, 1'000'000);
+  command.add_option("--after", asked->after, "Only names behind this one: the next page")
+      .option_text("NAME");
+  describe_command(command, "  settle lock list\n  settle lock list --all --json | jq -r '.[].name'");
+  command.callback([&shared, asked] { shared.run = [&shared, asked] { return list(shared, *asked); }; });
 }
 
 lock_record find_existing(database& db, const std::string& name) {
@@ -112,12 +112,12 @@ int show(const context& shared, const std::string& name) {
   return exit_ok;
 }
 
-void add_show(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("show", "Show who has a lock, in which epoch and until when.");
+void add_show(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("show", "Show who has a lock, in which epoch and until when.");
   const auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "The lock")->option_text(" ")->required();
-  describe_command(*command, "  settle lock show nightly-report");
-  command->callback([&shared, name] { shared.run = [&shared, name] { return show(shared, *name); }; });
+  command.add_option("NAME", *name, "The lock").option_text(" ").required();
+  describe_command(command, "  settle lock show nightly-report");
+  command.callback([&shared, name] { shared.run = [&shared, name] { return show(shared, *name); }; });
 }
 
 struct release_arguments {
@@ -148,31 +148,31 @@ int release(const context& shared, const release_arguments& asked) {
   return exit_ok;
 }
 
-void add_release(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_release(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "release",
       "Take a lock away from its owner, which cannot write under its fence from then on.\n"
       "It names the epoch, so that nobody else's is taken; without --epoch the owner is shown, exit code 2.");
   const auto asked = std::make_shared<release_arguments>();
-  command->add_option("NAME", asked->name, "The lock")->option_text(" ")->required();
-  command->add_option("--epoch", asked->epoch, "Its present epoch, as `settle lock show` tells it")
-      ->option_text("N")
-      ->check(CLI::PositiveNumber);
-  describe_command(*command, "  settle lock release nightly-report --epoch 7");
-  command->callback([&shared, asked] { shared.run = [&shared, asked] { return release(shared, *asked); }; });
+  command.add_option("NAME", asked->name, "The lock").option_text(" ").required();
+  command.add_option("--epoch", asked->epoch, "Its present epoch, as `settle lock show` tells it")
+      .option_text("N")
+      .positive();
+  describe_command(command, "  settle lock release nightly-report --epoch 7");
+  command.callback([&shared, asked] { shared.run = [&shared, asked] { return release(shared, *asked); }; });
 }
 
 }  // namespace
 
-void add_lock(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("lock",
-                                    "Named locks in a service's database: list, show, release.\n"
-                                    "See `settle lock COMMAND --help`.");
-  describe_command(*command, "  settle lock list\n  settle lock show nightly-report");
-  command->require_subcommand(1);
-  add_list(*command, shared);
-  add_show(*command, shared);
-  add_release(*command, shared);
+void add_lock(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("lock",
+                                         "Named locks in a service's database: list, show, release.\n"
+                                         "See `settle lock COMMAND --help`.");
+  describe_command(command, "  settle lock list\n  settle lock show nightly-report");
+  command.require_subcommand();
+  add_list(command, shared);
+  add_show(command, shared);
+  add_release(command, shared);
 }
 
 }  // namespace settle::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstring>
@@ -17,10 +16,11 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
+#include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
 #include "doctor/doctor.hpp"
-#include "queries/migrations_sqlite_broker.hpp"
 #include "sql/migration_script.hpp"
 #include "sql/migrations.hpp"
 
@@ -59,8 +59,7 @@ outcome bring_up_to_date(const std::string& path, file_kind kind) {
   outcome done{service ? "service" : "broker", db->name()};
   const bool was_there = is_kind(*db, kind);  // refuses a broker as a service, before its tables are touched
   done.created = compose::is_postgres(path) ? !was_there : is_new;
-  const auto all = service ? sql::service_migrations(db->speaks())
-                           : std::span<const sql::migration>(migrations::sqlite_broker);
+  const auto all = service ? sql::service_migrations(db->speaks()) : compose::broker_migrations();
   done.applied = sql::apply_migrations(*db, all);
   done.version = static_cast<int>(all.size());
   if (service) done.lacks = doctor::examine_publisher_role(*db);
@@ -169,28 +168,29 @@ int migrate_command(context& shared, const migrate_arguments& wanted) {
 
 }  // namespace
 
-void add_migrate(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("migrate",
-                                    "Create or update the service's database and the broker's file.\n"
-                                    "Safe to repeat, and from any number of processes at once.");
+void add_migrate(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("migrate",
+                                         "Create or update the service's database and the broker's file.\n"
+                                         "Safe to repeat, and from any number of processes at once.");
   const auto wanted = std::make_shared<migrate_arguments>();
-  auto* print = command
-                    ->add_flag("--print", wanted->print,
-                               "Change nothing; print what the service's database lacks, as a script for\n"
-                               "psql or sqlite3. After it `settle migrate` finds nothing to do there")
-                    ->option_text(" ");
+  const auto print =
+      command
+          .add_flag("--print", wanted->print,
+                    "Change nothing; print what the service's database lacks, as a script for\n"
+                    "psql or sqlite3. After it `settle migrate` finds nothing to do there")
+          .option_text(" ");
   command
-      ->add_option("--dialect", wanted->dialect,
-                   "With --print: everything, for a new database of this kind, without\nlooking at one")
-      ->option_text("postgres|sqlite")
-      ->check(CLI::IsMember({"postgres", "sqlite"}))
-      ->needs(print);
-  describe_command(*command,
+      .add_option("--dialect", wanted->dialect,
+                  "With --print: everything, for a new database of this kind, without\nlooking at one")
+      .option_text("postgres|sqlite")
+      .one_of({"postgres", "sqlite"})
+      .needs(print);
+  describe_command(command,
                    "  settle migrate\n"
                    "  settle migrate --database shop.db      add Settle's tables to your own database\n"
                    "  settle migrate --database 'host=db.internal dbname=shop user=shop'\n"
                    "  settle migrate --print --dialect postgres > settle.sql");
-  command->callback(
+  command.callback(
       [&shared, wanted] { shared.run = [&shared, wanted] { return migrate_command(shared, *wanted); }; });
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -13,6 +12,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 #include "once/claim_epochs.hpp"
 #include "outbox/rebase.hpp"
@@ -58,15 +58,16 @@ int rebase(context& shared, bool confirmed) {
   return exit_ok;
 }
 
-void add_rebase(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("rebase",
-                                    "Let relays go on after PostgreSQL was restored or a standby took over\n"
-                                    "(cluster_changed). To be run by the owner of the schema settle, once.");
+void add_rebase(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("rebase",
+                        "Let relays go on after PostgreSQL was restored or a standby took over\n"
+                        "(cluster_changed). To be run by the owner of the schema settle, once.");
   const auto confirmed = std::make_shared<bool>(false);
-  command->add_flag("--yes", *confirmed, "Do it; without this it is only explained, exit code 2")
-      ->option_text(" ");
-  describe_command(*command, "  settle outbox rebase --database 'host=db.internal dbname=shop' --yes");
-  command->callback(
+  command.add_flag("--yes", *confirmed, "Do it; without this it is only explained, exit code 2")
+      .option_text(" ");
+  describe_command(command, "  settle outbox rebase --database 'host=db.internal dbname=shop' --yes");
+  command.callback(
       [&shared, confirmed] { shared.run = [&shared, confirmed] { return rebase(shared, *confirmed); }; });
 }
 
@@ -92,15 +93,15 @@ void print_failed(const std::vector<failed_event>& found, bool json) {
                counted(one.attempts, "attempt"), for_terminal(one.last_error));
 }
 
-void add_failed(CLI::App& to, context& shared) {
-  auto* command =
+void add_failed(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("failed", "List events that the broker has rejected too often, oldest first.");
   const auto limit = std::make_shared<std::size_t>(100);
-  command->add_option("--limit", *limit, "At most so many. Default: 100")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1'000'000));
-  describe_command(*command, "  settle outbox failed\n  settle outbox failed --json | jq -r '.[].id'");
-  command->callback([&shared, limit] {
+  command.add_option("--limit", *limit, "At most so many. Default: 100")
+      .option_text("N")
+      .between(1, 1'000'000);
+  describe_command(command, "  settle outbox failed\n  settle outbox failed --json | jq -r '.[].id'");
+  command.callback([&shared, limit] {
     shared.run = [&shared, limit] {
       const auto db = open_existing(shared.service_path(), file_kind::service);
       print_failed(failed_events(*db, *limit), shared.json);
@@ -140,34 +141,33 @@ int requeue(context& shared, const std::vector<std::string>& ids, bool all) {
   return exit_ok;
 }
 
-void add_requeue(CLI::App& to, context& shared) {
-  auto* command =
+void add_requeue(command_syntax to, context& shared) {
+  const auto command =
       to.add_subcommand("requeue",
                         "Offer failed events to the broker again, with all their attempts.\n"
                         "They keep their ids; what was published of their key meanwhile comes first.");
   const auto ids = std::make_shared<std::vector<std::string>>();
   const auto all = std::make_shared<bool>(false);
-  command->add_option("ID", *ids, "Events to requeue")->option_text(" ");
-  command->add_flag("--all", *all, "Every event that has failed")->option_text(" ");
+  command.add_option("ID", *ids, "Events to requeue").option_text(" ");
+  command.add_flag("--all", *all, "Every event that has failed").option_text(" ");
   describe_command(
-      *command,
-      "  settle outbox requeue --all\n  settle outbox requeue 01890a5d-ac96-774b-bcce-b302099a8057");
-  command->callback(
+      command, "  settle outbox requeue --all\n  settle outbox requeue 01890a5d-ac96-774b-bcce-b302099a8057");
+  command.callback(
       [&shared, ids, all] { shared.run = [&shared, ids, all] { return requeue(shared, *ids, *all); }; });
 }
 
 }  // namespace
 
-void add_outbox(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("outbox",
-                                    "Repair an outbox: failed, requeue, rebase.\n"
-                                    "See `settle outbox COMMAND --help`.");
-  describe_command(*command,
+void add_outbox(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("outbox",
+                                         "Repair an outbox: failed, requeue, rebase.\n"
+                                         "See `settle outbox COMMAND --help`.");
+  describe_command(command,
                    "  settle outbox failed\n  settle outbox requeue --all\n  settle outbox rebase --yes");
-  command->require_subcommand(1);
-  add_failed(*command, shared);
-  add_requeue(*command, shared);
-  add_rebase(*command, shared);
+  command.require_subcommand();
+  add_failed(command, shared);
+  add_requeue(command, shared);
+  add_rebase(command, shared);
 }
 
 }  // namespace settle::cli

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/message_text.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
 
 namespace settle::cli {
@@ -123,62 +123,62 @@ int publish_one(context& shared, publish_arguments arguments) {
   return exit_ok;
 }
 
-void add_payload_options(CLI::App& command, publish_arguments& arguments) {
-  auto* text =
+void add_payload_options(command_syntax command, publish_arguments& arguments) {
+  const auto text =
       command
           .add_option(
               "--payload", arguments.what.payload,
               "The content, JSON unless --content-type says otherwise. @FILE reads it from a file, @-\n"
               "from standard input; one that begins with @ is written @@… Default: empty")
-          ->option_text("TEXT");
+          .option_text("TEXT");
   command
       .add_option(
           "--payload-file", arguments.payload_file,
           "Read the content from a file, any bytes; - is standard input.\nAt most 1,048,576 bytes (1 MiB)")
-      ->option_text("FILE")
-      ->excludes(text);
+      .option_text("FILE")
+      .excludes(text);
   command
       .add_option("--content-type", arguments.what.content_type,
                   "Media type of the content. Default: application/json")
-      ->option_text("TYPE");
+      .option_text("TYPE");
 }
 
 }  // namespace
 
-void add_publish(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("publish",
-                                    "Commit one event to the outbox and print its id.\n"
-                                    "A relay brings it to the broker: see `settle relay`.");
+void add_publish(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("publish",
+                                         "Commit one event to the outbox and print its id.\n"
+                                         "A relay brings it to the broker: see `settle relay`.");
   const auto arguments = std::make_shared<publish_arguments>();
   auto& what = arguments->what;
-  command->add_option("TOPIC", what.topic, "Where it goes, e.g. orders; 1 to 255 bytes")
-      ->required()
-      ->option_text(" ");
-  command->add_option("TYPE", what.type, "What happened, e.g. order.placed; 1 to 255 bytes")
-      ->required()
-      ->option_text(" ");
+  command.add_option("TOPIC", what.topic, "Where it goes, e.g. orders; 1 to 255 bytes")
+      .required()
+      .option_text(" ");
+  command.add_option("TYPE", what.type, "What happened, e.g. order.placed; 1 to 255 bytes")
+      .required()
+      .option_text(" ");
   command
-      ->add_option("--key", what.key,
-                   "Events of one key keep their order; at most 1,024 bytes.\nDefault: none, no order")
-      ->option_text("KEY");
+      .add_option("--key", what.key,
+                  "Events of one key keep their order; at most 1,024 bytes.\nDefault: none, no order")
+      .option_text("KEY");
   command
-      ->add_option("--aggregate-type", what.aggregate_type,
-                   "What the key identifies, e.g. order. Default: none")
-      ->option_text("TYPE");
-  add_payload_options(*command, *arguments);
+      .add_option("--aggregate-type", what.aggregate_type,
+                  "What the key identifies, e.g. order. Default: none")
+      .option_text("TYPE");
+  add_payload_options(command, *arguments);
   command
-      ->add_option("--header", arguments->headers, "An extra attribute, name in a-z and 0-9; may be repeated")
-      ->option_text("NAME=VALUE")
-      ->allow_extra_args(false);
+      .add_option("--header", arguments->headers, "An extra attribute, name in a-z and 0-9; may be repeated")
+      .option_text("NAME=VALUE")
+      .one_value_each();
   command
-      ->add_option("--id", arguments->id,
-                   "The event's id, to repeat a publish whose outcome is unknown.\nDefault: a new UUIDv7")
-      ->option_text("UUID");
+      .add_option("--id", arguments->id,
+                  "The event's id, to repeat a publish whose outcome is unknown.\nDefault: a new UUIDv7")
+      .option_text("UUID");
   describe_command(
-      *command,
+      command,
       "  settle publish orders order.placed --key 42 --payload '{\"order_id\":\"42\"}'\n"
       "  settle publish scans page.scanned --content-type image/png --payload-file - < page.png");
-  command->callback([&shared, arguments] {
+  command.callback([&shared, arguments] {
     shared.run = [&shared, arguments] { return publish_one(shared, *arguments); };
   });
 }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -13,10 +12,11 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/stop_signals.hpp"
+#include "cli/syntax.hpp"
 #include "cli/text.hpp"
+#include "compose/service_broker.hpp"
 #include "inspect/outbox.hpp"
 #include "settle/metrics.hpp"
-#include "settle/sqlite.hpp"
 
 namespace settle::cli {
 namespace {
@@ -148,7 +148,7 @@ int relay_command(context& shared, bool once) {
   require_distinct(shared.service_path(), shared.broker_path());
   const auto outbox = open_existing(shared.service_path(), file_kind::service, env);
   require_ready(shared.broker_path(), file_kind::broker);
-  const auto broker = sqlite::open_broker(shared.broker_path(), {.env = env});
+  const auto broker = compose::open_broker(shared.broker_path(), {.env = env});
   relay inner(*outbox, broker->publishing());
   using voice = talking_relay::voice;
   talking_relay talking(inner, counters, once ? voice::quiet : shared.json ? voice::json : voice::text);
@@ -158,19 +158,20 @@ int relay_command(context& shared, bool once) {
 
 }  // namespace
 
-void add_relay(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("relay",
-                                    "Publish committed events to the broker, until SIGINT or SIGTERM.\n"
-                                    "Any number of relays may run at once; each takes a part of the keys.");
+void add_relay(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("relay",
+                        "Publish committed events to the broker, until SIGINT or SIGTERM.\n"
+                        "Any number of relays may run at once; each takes a part of the keys.");
   const auto once = std::make_shared<bool>(false);
   command
-      ->add_flag("--once", *once,
-                 "End when everything committed so far is published;\nexit code 3 if it cannot be")
-      ->option_text(" ");
-  describe_command(*command,
+      .add_flag("--once", *once,
+                "End when everything committed so far is published;\nexit code 3 if it cannot be")
+      .option_text(" ");
+  describe_command(command,
                    "  settle relay                 run until Ctrl-C\n"
                    "  settle relay --once          in a script or a timer");
-  command->callback(
+  command.callback(
       [&shared, once] { shared.run = [&shared, once] { return relay_command(shared, *once); }; });
 }
 

@@ -64,20 +64,21 @@ bool is_from_environment(const std::string& data) {
 
 }  // namespace
 
-void add_serve(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("serve",
-                                    "Run the daemon: relay, health, readiness and metrics, until SIGTERM.\n"
-                                    "Starts `settled` with the arguments that follow; see `settled --help`.");
-  command->fallthrough(false);
-  command->prefix_command();
-  describe_command(*command,
+void add_serve(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("serve",
+                        "Run the daemon: relay, health, readiness and metrics, until SIGTERM.\n"
+                        "Starts `settled` with the arguments that follow; see `settled --help`.");
+  command.app().fallthrough(false);
+  command.app().prefix_command();
+  describe_command(command,
                    "  settle serve                                     in settle-data/, on 127.0.0.1:8600\n"
                    "  settle serve --data /var/lib/settle --listen 127.0.0.1:9000\n"
                    "  settle serve --config settled.toml --print-config");
-  command->callback([&to, &shared, command] {
-    shared.run = [&to, &shared, command] {
-      const bool data_given = to.get_option("--data")->count() > 0 && !is_from_environment(shared.data);
-      return serve_command(shared, data_given, command->remaining());
+  command.callback([to, &shared, command] {
+    shared.run = [to, &shared, command] {
+      const bool data_given = to.app().get_option("--data")->count() > 0 && !is_from_environment(shared.data);
+      return serve_command(shared, data_given, command.app().remaining());
     };
   });
 }

@@ -1,8 +1,6 @@
 // settle status: where everything stands, without changing or delaying anything.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
 #include "cli/failure.hpp"
@@ -10,6 +8,7 @@
 #include "cli/help.hpp"
 #include "cli/hints.hpp"
 #include "cli/status_report.hpp"
+#include "cli/syntax.hpp"
 
 namespace settle::cli {
 namespace {
@@ -28,14 +27,14 @@ int show_status(const context& shared) {
 
 }  // namespace
 
-void add_status(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("status",
-                                    "Show outbox, relays, topics, groups and their lag.\n"
-                                    "Reads only; safe while other processes write.");
-  describe_command(*command,
+void add_status(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("status",
+                                         "Show outbox, relays, topics, groups and their lag.\n"
+                                         "Reads only; safe while other processes write.");
+  describe_command(command,
                    "  settle status\n"
                    "  settle status --json | jq .service.outbox.pending");
-  command->callback([&shared] { shared.run = [&shared] { return show_status(shared); }; });
+  command.callback([&shared] { shared.run = [&shared] { return show_status(shared); }; });
 }
 
 }  // namespace settle::cli

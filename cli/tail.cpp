@@ -1,7 +1,6 @@
 // settle tail: prints the messages of a topic. Joins no group and acknowledges nothing.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "cli/help.hpp"
 #include "cli/message_text.hpp"
 #include "cli/stop_signals.hpp"
+#include "cli/syntax.hpp"
 #include "settle/driver/broker_inspection.hpp"
 
 namespace settle::cli {
@@ -106,29 +106,29 @@ int tail_command(const context& shared, const tail_arguments& wanted) {
 
 }  // namespace
 
-void add_tail(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("tail",
-                                    "Print the messages of a topic, oldest first.\n"
-                                    "Joins no group and acknowledges nothing: consumers do not notice.");
+void add_tail(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("tail",
+                                         "Print the messages of a topic, oldest first.\n"
+                                         "Joins no group and acknowledges nothing: consumers do not notice.");
   const auto wanted = std::make_shared<tail_arguments>();
-  command->add_option("TOPIC", wanted->topic, "The topic; `settle status` lists them")
-      ->required()
-      ->option_text(" ");
-  auto* start = command->add_flag("--from-start", wanted->from_start, "Begin with the oldest message")
-                    ->option_text(" ");
-  command->add_option("--last", wanted->last, "Begin with the last N messages, 0 to 10,000. Default: 10")
-      ->option_text("N")
-      ->check(CLI::Range(std::size_t{0}, last_max))
-      ->excludes(start);
-  command->add_flag("-f,--follow", wanted->follow, "Keep printing what arrives, until Ctrl-C")
-      ->option_text(" ");
-  command->add_option("--max", wanted->max, "End after N messages. Default: no limit")
-      ->option_text("N")
-      ->check(CLI::PositiveNumber);
-  describe_command(*command,
+  command.add_option("TOPIC", wanted->topic, "The topic; `settle status` lists them")
+      .required()
+      .option_text(" ");
+  const auto start =
+      command.add_flag("--from-start", wanted->from_start, "Begin with the oldest message").option_text(" ");
+  command.add_option("--last", wanted->last, "Begin with the last N messages, 0 to 10,000. Default: 10")
+      .option_text("N")
+      .between(std::int64_t{0}, last_max)
+      .excludes(start);
+  command.add_flag("-f,--follow", wanted->follow, "Keep printing what arrives, until Ctrl-C")
+      .option_text(" ");
+  command.add_option("--max", wanted->max, "End after N messages. Default: no limit")
+      .option_text("N")
+      .positive();
+  describe_command(command,
                    "  settle tail orders --last 3\n"
                    "  settle tail orders --follow --json | jq .data");
-  command->callback(
+  command.callback(
       [&shared, wanted] { shared.run = [&shared, wanted] { return tail_command(shared, *wanted); }; });
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json.hpp>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/hints.hpp"
+#include "cli/syntax.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "inspect/service.hpp"
@@ -168,27 +168,27 @@ int verify_command(const context& shared, const verify_arguments& wanted) {
 
 }  // namespace
 
-void add_verify(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_verify(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "verify",
       "Check the effect logs: was anything lost, doubled, invented or reordered?\n"
       "Exit code 1 if so. The log is written by programs, with note_committed() and note_applied().");
   const auto wanted = std::make_shared<verify_arguments>();
   command
-      ->add_option("--service", wanted->services,
-                   "A database with an outbox or an effect log; may be repeated.\nDefault: the one of --data "
-                   "or --database")
-      ->option_text("DB")
-      ->allow_extra_args(false);
+      .add_option("--service", wanted->services,
+                  "A database with an outbox or an effect log; may be repeated.\nDefault: the one of --data "
+                  "or --database")
+      .option_text("DB")
+      .one_value_each();
   command
-      ->add_option("--examples", wanted->examples,
-                   "How many findings of each kind to name, 0 to 10,000. Default: 10")
-      ->option_text("N")
-      ->check(CLI::Range(0, 10'000));
-  describe_command(*command,
+      .add_option("--examples", wanted->examples,
+                  "How many findings of each kind to name, 0 to 10,000. Default: 10")
+      .option_text("N")
+      .between(0, 10'000);
+  describe_command(command,
                    "  settle verify\n"
                    "  settle verify --service orders.db --service warehouse.db --broker broker.db");
-  command->callback(
+  command.callback(
       [&shared, wanted] { shared.run = [&shared, wanted] { return verify_command(shared, *wanted); }; });
 }
 

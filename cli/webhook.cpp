@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <memory>
 
@@ -14,6 +13,7 @@
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
+#include "cli/syntax.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 
@@ -73,39 +73,38 @@ int list(const context& shared, const list_arguments& asked) {
   return exit_ok;
 }
 
-void add_list(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand(
+void add_list(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand(
       "list",
       "List webhooks in the order in which they came: those that are not over, unless --status says so.");
   const auto asked = std::make_shared<list_arguments>();
-  command->add_option("--source", asked->which.source, "Only of this source")->option_text("NAME");
+  command.add_option("--source", asked->which.source, "Only of this source").option_text("NAME");
   command
-      ->add_option("--status", asked->which.status,
-                   "RECEIVED, PARKED, APPLIED, IGNORED, STALE, TOO_LATE, FAILED, or ANY.\n"
-                   "Default: RECEIVED, PARKED and FAILED")
-      ->option_text("STATUS")
-      ->check(
-          CLI::IsMember({"RECEIVED", "PARKED", "APPLIED", "IGNORED", "STALE", "TOO_LATE", "FAILED", "ANY"}));
-  command->add_option("--limit", asked->limit, "At most so many. Default: 100")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--after", asked->after, "Only those with a higher number: the next page. Default: 0")
-      ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
-  describe_command(*command,
+      .add_option("--status", asked->which.status,
+                  "RECEIVED, PARKED, APPLIED, IGNORED, STALE, TOO_LATE, FAILED, or ANY.\n"
+                  "Default: RECEIVED, PARKED and FAILED")
+      .option_text("STATUS")
+      .one_of({"RECEIVED", "PARKED", "APPLIED", "IGNORED", "STALE", "TOO_LATE", "FAILED", "ANY"});
+  command.add_option("--limit", asked->limit, "At most so many. Default: 100")
+      .option_text("N")
+      .between(1, 1'000'000);
+  command.add_option("--after", asked->after, "Only those with a higher number: the next page. Default: 0")
+      .option_text("N")
+      .not_negative();
+  describe_command(command,
                    "  settle webhook list\n"
                    "  settle webhook list --source payments --status FAILED\n"
                    "  settle webhook list --json | jq -r '.[].last_error' | sort | uniq -c");
-  command->callback([&shared, asked] { shared.run = [&shared, asked] { return list(shared, *asked); }; });
+  command.callback([&shared, asked] { shared.run = [&shared, asked] { return list(shared, *asked); }; });
 }
 
 struct event_name {
   std::string source, id;
 };
 
-void add_name(CLI::App& to, event_name& name, bool required) {
-  to.add_option("SOURCE", name.source, "The source that it came to")->option_text(" ")->required(required);
-  to.add_option("ID", name.id, "The provider's id of the event")->option_text(" ")->required(required);
+void add_name(command_syntax to, event_name& name, bool required) {
+  to.add_option("SOURCE", name.source, "The source that it came to").option_text(" ").required(required);
+  to.add_option("ID", name.id, "The provider's id of the event").option_text(" ").required(required);
 }
 
 json::object entry_json(const webhook::journal_entry& of) {
@@ -161,14 +160,15 @@ int show(const context& shared, const event_name& which) {
   return exit_ok;
 }
 
-void add_show(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("show", "Show one webhook: what became of it, its headers and its body.");
+void add_show(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("show", "Show one webhook: what became of it, its headers and its body.");
   const auto which = std::make_shared<event_name>();
-  add_name(*command, *which, true);
-  describe_command(*command,
+  add_name(command, *which, true);
+  describe_command(command,
                    "  settle webhook show payments evt_1\n"
                    "  settle webhook show payments evt_1 --json | jq -r .body");
-  command->callback([&shared, which] { shared.run = [&shared, which] { return show(shared, *which); }; });
+  command.callback([&shared, which] { shared.run = [&shared, which] { return show(shared, *which); }; });
 }
 
 struct retry_arguments {
@@ -210,28 +210,29 @@ int retry(const context& shared, const retry_arguments& asked) {
   return exit_ok;
 }
 
-void add_retry(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("retry",
-                                    "Let workers try FAILED webhooks again, or run one that came TOO_LATE\n"
-                                    "(by its id only: make sure that it was not applied before).");
+void add_retry(command_syntax to, context& shared) {
+  const auto command =
+      to.add_subcommand("retry",
+                        "Let workers try FAILED webhooks again, or run one that came TOO_LATE\n"
+                        "(by its id only: make sure that it was not applied before).");
   const auto asked = std::make_shared<retry_arguments>();
-  add_name(*command, asked->which, false);
-  command->add_flag("--all", asked->all, "Every FAILED one, of SOURCE if that is given")->option_text(" ");
-  describe_command(*command, "  settle webhook retry payments evt_1\n  settle webhook retry payments --all");
-  command->callback([&shared, asked] { shared.run = [&shared, asked] { return retry(shared, *asked); }; });
+  add_name(command, asked->which, false);
+  command.add_flag("--all", asked->all, "Every FAILED one, of SOURCE if that is given").option_text(" ");
+  describe_command(command, "  settle webhook retry payments evt_1\n  settle webhook retry payments --all");
+  command.callback([&shared, asked] { shared.run = [&shared, asked] { return retry(shared, *asked); }; });
 }
 
 }  // namespace
 
-void add_webhook(CLI::App& to, context& shared) {
-  auto* command = to.add_subcommand("webhook",
-                                    "Webhooks that a service has received: list, show, retry.\n"
-                                    "See `settle webhook COMMAND --help`.");
-  describe_command(*command, "  settle webhook list\n  settle webhook retry payments --all");
-  command->require_subcommand(1);
-  add_list(*command, shared);
-  add_show(*command, shared);
-  add_retry(*command, shared);
+void add_webhook(command_syntax to, context& shared) {
+  const auto command = to.add_subcommand("webhook",
+                                         "Webhooks that a service has received: list, show, retry.\n"
+                                         "See `settle webhook COMMAND --help`.");
+  describe_command(command, "  settle webhook list\n  settle webhook retry payments --all");
+  command.require_subcommand();
+  add_list(command, shared);
+  add_show(command, shared);
+  add_retry(command, shared);
 }
 
 }  // namespace settle::cli

@@ -22,8 +22,21 @@ settle_header_component(boost_json Boost::json)
 settle_header_component(beast Boost::headers)
 settle_header_component(libpqxx PkgConfig::LIBPQXX)
 
+# The library has every driver of this build, so a driver's target is the library; that of a driver that was left out is
+# not there. settle-config.cmake does the same for the installed one.
+foreach(driver IN LISTS SETTLE_DRIVERS)
+  add_library(settle_${driver} INTERFACE)
+  target_link_libraries(settle_${driver} INTERFACE settle)
+  add_library(settle::${driver} ALIAS settle_${driver})
+endforeach()
+
+# What a driver that was left out would have to implement is not offered.
+set(left_out "")
+foreach(driver IN LISTS SETTLE_DRIVERS_LEFT_OUT)
+  list(APPEND left_out PATTERN "settle/${driver}.hpp" EXCLUDE)
+endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/settle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.hpp" ${left_out})
 
 # One export per component, so that a user of one needs only what that one needs.
 function(settle_install_component component target)
@@ -37,6 +50,7 @@ settle_install_component(boost_json settle_boost_json)
 settle_install_component(beast settle_beast)
 settle_install_component(libpqxx settle_libpqxx)
 
+list(JOIN SETTLE_DRIVERS ", " settle_driver_words)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/settle-config.cmake.in
   ${PROJECT_BINARY_DIR}/package/settle-config.cmake INSTALL_DESTINATION ${settle_package_dir})
 # Before 1.0 a minor version may change the interface.

@@ -1,17 +1,38 @@
 # settle_library(<target>): the library from every .cpp below src/ and drivers/ that is not a test, compiled once
-# into objects that an archive and a shared library can both be made of. Only what the public headers mark leaves
-# the shared library; the archive, which tests and programs of this project link, gives them the rest as well.
+# into objects that an archive and a shared library can both be made of: <target>_objects, and one
+# <target>_<driver>_objects for each driver of this build, which alone sees its client library. Only what the public
+# headers mark leaves the shared library; the archive, which tests and programs of this project link, gives them the
+# rest as well.
 function(settle_library target)
-  settle_sources(sources)
+  settle_sources(sources src)
+  foreach(driver IN LISTS SETTLE_DRIVERS)
+    list(FILTER sources EXCLUDE REGEX "/src/compose/without_${driver}\\.cpp$")
+  endforeach()
+  foreach(driver IN LISTS SETTLE_DRIVERS_LEFT_OUT)
+    list(FILTER sources EXCLUDE REGEX "/src/compose/${driver}\\.cpp$")
+  endforeach()
   settle_objects(${target}_objects ${sources})
-  add_library(${target} STATIC $<TARGET_OBJECTS:${target}_objects>)
-  settle_link(${target})
+  set(all ${target}_objects)
+  foreach(driver IN LISTS SETTLE_DRIVERS)
+    settle_sources(sources drivers/${driver})
+    settle_objects(${target}_${driver}_objects ${sources})
+    target_link_libraries(${target}_${driver}_objects PRIVATE ${settle_client_of_${driver}})
+    list(APPEND all ${target}_${driver}_objects)
+  endforeach()
+  list(TRANSFORM all REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
+  set(${target}_all_objects ${all} PARENT_SCOPE)
+  add_library(${target} STATIC ${all})
+  settle_link(${target} ${SETTLE_CLIENTS})
 endfunction()
 
 # settle_zoo_library(<target> <library>): the archive of <library> with the bug zoo's switches compiled in. Only the
 # sources that have switches, those that include base/zoo.hpp, are compiled again.
 function(settle_zoo_library target library)
-  settle_sources(sources)
+  settle_sources(sources src)
+  foreach(driver IN LISTS SETTLE_DRIVERS)
+    settle_sources(more drivers/${driver})
+    list(APPEND sources ${more})
+  endforeach()
   set(switched "")
   foreach(source IN LISTS sources)
     file(STRINGS ${source} found REGEX "include \"base/zoo.hpp\"")
@@ -26,14 +47,13 @@ function(settle_zoo_library target library)
   target_compile_definitions(${target}_objects PRIVATE SETTLE_ZOO)
 
   add_library(${target} STATIC
-    $<TARGET_OBJECTS:${target}_objects> $<FILTER:$<TARGET_OBJECTS:${library}_objects>,EXCLUDE,${objects}>)
+    $<TARGET_OBJECTS:${target}_objects> "$<FILTER:${${library}_all_objects},EXCLUDE,${objects}>")
   target_compile_definitions(${target} PUBLIC SETTLE_ZOO)
-  settle_link(${target})
+  settle_link(${target} ${SETTLE_CLIENTS})
 endfunction()
 
-function(settle_sources result)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/src/*.cpp ${PROJECT_SOURCE_DIR}/drivers/*.cpp)
+function(settle_sources result folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
@@ -52,19 +72,19 @@ endfunction()
 # settle_shared_library(<target> <library>): the shared library from the objects of <library>.
 function(settle_shared_library target library)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/settle.map)
-  add_library(${target} SHARED $<TARGET_OBJECTS:${library}_objects>)
+  add_library(${target} SHARED ${${library}_all_objects})
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME settle VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports})
   target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--no-undefined)
-  settle_link(${target})
+  settle_link(${target} ${SETTLE_CLIENTS})
 endfunction()
 
-# What every form of the library needs and shows.
+# settle_link(<target> [clients]...): what every form of the library needs and shows.
 function(settle_link target)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
-    PRIVATE SQLite::SQLite3 PostgreSQL::PostgreSQL hiredis Boost::json fmt::fmt OpenSSL::Crypto)
+    PRIVATE ${ARGN} Boost::json fmt::fmt OpenSSL::Crypto)
 endfunction()

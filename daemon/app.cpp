@@ -7,20 +7,18 @@
 #include <boost/json.hpp>
 
 #include "base/error_detail.hpp"
+#include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
+#include "daemon/api/gauges.hpp"
 #include "daemon/api/keys.hpp"
-#include "daemon/gauges.hpp"
-#include "daemon/metrics_text.hpp"
+#include "daemon/api/metrics_text.hpp"
 #include "daemon/notify.hpp"
-#include "daemon/plain_reason.hpp"
+#include "daemon/services/plain_reason.hpp"
 #include "daemon/startup_error.hpp"
 #include "doctor/doctor.hpp"
-#include "queries/migrations_sqlite_broker.hpp"
 #include "settle/error.hpp"
 #include "settle/relay.hpp"
-#include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
-#include "sqlite/room.hpp"
 
 namespace settle::daemon {
 namespace {
@@ -36,40 +34,15 @@ environment environment_with(metrics& counters, log_sink& log) {
 
 http::server_options http_options_of(const configuration& config, const address& where,
                                      const environment& env) {
-  http::server_options options;
+  auto options = config.http;
   options.address = where.host;
   options.port = where.port;
-  options.worker_threads = static_cast<std::size_t>(config.http_workers);
-  options.header_bytes_max = static_cast<std::size_t>(config.http_header_bytes_max);
-  options.body_bytes_max = static_cast<std::size_t>(config.http_body_bytes_max);
   options.first_byte_time_max = options.idle_time_max = options.header_time_max = config.http_timeout;
   options.transfer_grace = config.http_timeout;
   options.handler_time_max =
       std::max(options.handler_time_max, 4 * config.http_timeout);  // both stores may be slow
-  options.connections_max = static_cast<std::size_t>(config.http_connections_max);
   options.answer_headers.set("Cache-Control", "no-store");
   options.env = env;
-  return options;
-}
-
-relay_options relay_options_of(const configuration& config) {
-  relay_options options;
-  options.source = config.relay_source;
-  options.batch_max = static_cast<std::size_t>(config.relay_batch_max);
-  options.batch_bytes_max = static_cast<std::size_t>(config.relay_batch_bytes_max);
-  options.lease_ttl = config.relay_lease_ttl;
-  options.idle_poll = config.relay_idle_poll;
-  options.outbox_keep = config.relay_outbox_keep;
-  options.natural_key_keep = config.relay_natural_key_keep;
-  options.attempts_max = static_cast<int>(config.relay_attempts_max);
-  options.on_exhausted = config.relay_hold_failed_keys ? exhausted::hold_key : exhausted::continue_key;
-  return options;
-}
-
-sweeping_options sweeping_options_of(const configuration& config) {
-  sweeping_options options;
-  options.interval = config.sweep_interval;
-  options.webhook_keep = config.sweep_webhook_keep;
   return options;
 }
 
@@ -81,8 +54,7 @@ std::string scrape_of(std::string_view store) { return "scrape of " + std::strin
 
 // Why messages are not taken, or not of every topic. Whether the file answers at all is asked elsewhere.
 std::string without_room(database& broker, std::int64_t bytes_max) try {
-  auto tx = broker.read();
-  return sqlite::read_room(tx, bytes_max).trouble(broker.name());
+  return compose::room_trouble(broker, bytes_max);
 } catch (const std::exception&) {
   return {};
 }
@@ -168,7 +140,7 @@ compose::database_options app::view_options() const {
   with.busy_timeout = config_.busy_timeout;
   with.connect_timeout = std::min(with.connect_timeout, config_.http_timeout);
   with.statement_timeout = std::min(with.statement_timeout, config_.http_timeout);
-  with.connections_max = std::max(with.connections_max, static_cast<int>(config_.http_workers));
+  with.connections_max = std::max(with.connections_max, static_cast<int>(config_.http.worker_threads));
   return with;
 }
 
@@ -225,7 +197,7 @@ void app::open_keys() {
     keys_ = open_claims(*service_view_);
     return;
   }
-  redis_ = redis::open(
+  redis_ = compose::open_redis(
       config_.keys_redis,
       {.env = env_, .connect_timeout = config_.http_timeout, .command_timeout = config_.http_timeout});
   check_redis();
@@ -242,18 +214,11 @@ void app::check_redis() try { redis_->run({"PING"}); } catch (const error& e) {
 }
 
 void app::open_broker() {
-  sqlite::broker_options of_broker;
-  of_broker.env = env_;
-  of_broker.busy_timeout = config_.busy_timeout;
-  of_broker.partitions = static_cast<int>(config_.broker_partitions);
-  of_broker.lease_ttl = config_.broker_lease_ttl;
-  of_broker.keep = config_.broker_keep;
-  of_broker.bytes_max = config_.broker_bytes_max;
-  broker_ = sqlite::open_broker(config_.data + "/broker.db", of_broker);
-  sqlite::options of_file;
-  of_file.env = env_;
-  of_file.busy_timeout = config_.busy_timeout;
-  broker_file_ = sqlite::open(config_.data + "/broker.db", of_file);
+  auto with = config_.broker;
+  with.env = env_;
+  with.busy_timeout = config_.busy_timeout;
+  broker_ = compose::open_broker(config_.data + "/broker.db", with);
+  broker_file_ = compose::open_broker_file(config_.data + "/broker.db", with);
 }
 
 void app::make_services() {
@@ -262,10 +227,10 @@ void app::make_services() {
         std::move(what), [this] { prepare_once(); }, std::move(first_round)));
     return services_.back().get();
   };
-  needed_.push_back(add(std::make_unique<relay>(*service_, broker_->publishing(), relay_options_of(config_)),
+  needed_.push_back(add(std::make_unique<relay>(*service_, broker_->publishing(), config_.relay),
                         [this] { announce_ready(); }));
   if (!webhooks_.empty()) needed_.push_back(add(webhooks_.make_worker(*service_)));
-  add(std::make_unique<sweeping>(*service_, sweeping_options_of(config_)));
+  add(std::make_unique<sweeping>(*service_, config_.sweep));
 }
 
 void app::start_services() {
@@ -306,7 +271,7 @@ void app::stop(std::string_view why) {
 // The migration state is what a store can say without touching anybody's data; it also notices a file that
 // a newer version has migrated meanwhile.
 std::string app::unanswered_by(database& store, bool is_broker) const try {
-  const auto state = is_broker ? sql::read_migration_state(store, migrations::sqlite_broker)
+  const auto state = is_broker ? sql::read_migration_state(store, compose::broker_migrations())
                                : sql::read_migration_state(store, sql::service_migrations(store.speaks()));
   is_over("readiness of " + store.name());
   if (state.applied == state.known) return {};
@@ -354,13 +319,13 @@ std::vector<std::string> app::reasons_not_ready() {
   if (!opened_) return {"the stores are being opened"};
   std::vector<std::string> reasons;
   if (stopping_) reasons.emplace_back("the daemon is stopping");
-  const auto silence_max = config_.relay_lease_ttl + config_.relay_idle_poll + config_.busy_timeout;
+  const auto silence_max = config_.relay.lease_ttl + config_.relay.idle_poll + config_.busy_timeout;
   for (const auto* one : needed_)
     if (auto trouble = one->trouble(silence_max)) reasons.push_back(std::move(*trouble));
   if (auto why = unanswered_by(*service_view_, false); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = pooled(); !why.empty()) reasons.push_back(std::move(why));
   if (auto why = unanswered_by(*broker_file_, true); !why.empty()) reasons.push_back(std::move(why));
-  if (auto why = without_room(*broker_file_, config_.broker_bytes_max); !why.empty())
+  if (auto why = without_room(*broker_file_, config_.broker.bytes_max); !why.empty())
     reasons.push_back(std::move(why));
   if (auto why = unanswered_by_redis(); !why.empty()) reasons.push_back(std::move(why));
   return reasons;

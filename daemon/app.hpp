@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "base/growing_log.hpp"
+#include "compose/redis.hpp"
 #include "compose/service_database.hpp"
-#include "daemon/address.hpp"
-#include "daemon/configuration.hpp"
+#include "daemon/config/address.hpp"
+#include "daemon/config/configuration.hpp"
 #include "daemon/data_folder.hpp"
-#include "daemon/running_service.hpp"
-#include "daemon/webhooks.hpp"
+#include "daemon/services/running_service.hpp"
+#include "daemon/services/webhooks.hpp"
 #include "settle/claims.hpp"
 #include "settle/http_server.hpp"
 #include "settle/metrics.hpp"

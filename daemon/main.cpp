@@ -12,9 +12,9 @@
 
 #include "compose/service_database.hpp"
 #include "daemon/app.hpp"
-#include "daemon/command_line.hpp"
+#include "daemon/config/command_line.hpp"
+#include "daemon/config/load.hpp"
 #include "daemon/data_folder.hpp"
-#include "daemon/load.hpp"
 #include "daemon/log.hpp"
 #include "daemon/startup_error.hpp"
 #include "settle/error.hpp"

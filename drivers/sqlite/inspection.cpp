@@ -15,22 +15,12 @@ namespace {
 
 constexpr std::int64_t scan_page = 20'000;  // messages that a scan reads at once, without their payloads
 
-// A place is the position in the file's log, which all topics share: 8 bytes, the highest first.
-log_position place_of(std::int64_t position) {
-  std::string bytes;
-  for (int shift = 56; shift >= 0; shift -= 8)
-    bytes += static_cast<char>(static_cast<std::uint64_t>(position) >> shift & 0xffU);
-  return log_position(bytes);
-}
-
+// A place is the position in the file's log, which all topics share.
 std::int64_t position_of(const log_position& place) {
-  const auto bytes = place.bytes();
-  if (bytes.empty()) return 0;
-  std::uint64_t position = 0;
-  for (const char c : bytes) position = position << 8U | static_cast<unsigned char>(c);
-  if (bytes.size() != sizeof position || position > std::numeric_limits<std::int64_t>::max())
-    throw error(errc::invalid_argument, "this is no place in a topic of the embedded broker");
-  return static_cast<std::int64_t>(position);
+  if (place.empty()) return 0;
+  const auto number = place.number();
+  if (!number) throw error(errc::invalid_argument, "this is no place in a topic of the embedded broker");
+  return *number;
 }
 
 // What SQLite takes for a limit: below zero means no limit.
@@ -173,7 +163,7 @@ std::vector<placed_message> embedded_inspection::read(const std::string& topic, 
     auto content = read_message(tx, topic, position);
     bytes += content.payload.size();
     if (bytes > limits.bytes_max && !found.empty()) break;
-    found.push_back({place_of(position), std::move(content)});
+    found.push_back({log_position::of(position), std::move(content)});
   }
   return found;
 }
@@ -181,7 +171,7 @@ std::vector<placed_message> embedded_inspection::read(const std::string& topic, 
 log_position embedded_inspection::before_last(const std::string& topic, std::size_t messages) {
   auto tx = file_.read();
   if (messages == 0)
-    return place_of(
+    return log_position::of(
         tx.execute(queries::broker::read_head)[0][queries::broker::read_head_columns::head].integer());
   const auto known = find_topic(tx, topic);
   if (!known) return {};
@@ -194,7 +184,7 @@ log_position embedded_inspection::before_last(const std::string& topic, std::siz
   }
   if (found.size() < messages) return {};
   std::ranges::sort(found);
-  return place_of(found[found.size() - messages] - 1);
+  return log_position::of(found[found.size() - messages] - 1);
 }
 
 void embedded_inspection::scan(

@@ -45,10 +45,13 @@
 #include "settle/error.hpp"
 #include "settle/ids.hpp"
 #include "settle/once.hpp"
-#include "settle/redis.hpp"
 
 #pragma GCC visibility push(default)
 namespace settle::inline v0 {
+
+namespace redis {
+class client;
+}
 
 // What a new claim does when the lease of the former one has expired and nobody knows how far it came.
 enum class when_unknown {

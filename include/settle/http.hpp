@@ -170,6 +170,8 @@ struct route_options {
 };
 
 struct batch_options {
+  // Most requests per call of a handler behind middleware: they are open one inside the other, on one stack.
+  static constexpr std::size_t behind_middleware_max = 256;
   // Requests per call of the handler.
   std::size_t batch_max = 64;
   // Calls at the same time. One makes the largest batches; with two, one can wait for the disk while the
@@ -201,8 +203,9 @@ class router {
 
   // Routes for POST whose requests are answered together: those that arrive while the handler is at work, on
   // any of the patterns, are the next call's. So one transaction can serve everybody who waits.
-  // request::cancelled says nothing there. Throws invalid_argument if there is middleware: it would not be
-  // asked.
+  // request::cancelled says nothing there. Middleware is asked for each request, as everywhere; that of
+  // requests which are answered together runs on one thread, the next one's begins when the one before calls
+  // on. So it must not call on with a lock or a transaction open: the next one would wait for it forever.
   router& post_batched(std::initializer_list<std::string_view> patterns, batch_handler what,
                        const batch_options& options = {});
 

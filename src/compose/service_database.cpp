@@ -1,8 +1,6 @@
 #include "compose/service_database.hpp"
 
-#include "postgres/pooler.hpp"
-#include "postgres/settings.hpp"
-#include "redis/address.hpp"
+#include "compose/postgres.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
 
@@ -16,47 +14,36 @@ bool is_postgres(std::string_view where) {
   return next != std::string_view::npos && where[next] == '=';
 }
 
+std::string missing_driver(std::string_view where) {
+  return is_postgres(where) ? on_postgres::missing() : std::string();
+}
+
 void check_database(const std::string& where) {
-  if (is_postgres(where)) {
-    postgres::read_conninfo(where);
-    return;
-  }
+  if (is_postgres(where)) return on_postgres::check(where);
   if (where.empty() || where.find("://") != std::string::npos)
     throw error(errc::invalid_argument,
                 "a database is a file, 'postgresql://…' or 'host=… dbname=… user=…'; this is none of them");
 }
 
-namespace {
-
-postgres::options postgres_options_of(const database_options& from) {
-  return {.env = from.env,
-          .connect_timeout = from.connect_timeout,
-          .busy_timeout = from.busy_timeout,
-          .statement_timeout = from.statement_timeout,
-          .connections_max = from.connections_max};
-}
-
-}  // namespace
-
 std::unique_ptr<database> open_database(const std::string& where, const database_options& with) {
   check_database(where);
-  if (!is_postgres(where))
-    return sqlite::open(
-        where, {.env = with.env, .busy_timeout = with.busy_timeout, .connections_max = with.connections_max});
-  return postgres::open(where, postgres_options_of(with));
+  if (is_postgres(where)) return on_postgres::open(where, with);
+  return sqlite::open(
+      where, {.env = with.env, .busy_timeout = with.busy_timeout, .connections_max = with.connections_max});
+}
+
+examined_database open_to_examine(const std::string& where) {
+  check_database(where);
+  const bool pooled = is_postgres(where) && on_postgres::behind_pooler(where);
+  return {pooled ? on_postgres::open_unprepared(where) : open_database(where), pooled};
 }
 
 bool sessions_are_shared(const std::string& where, const database_options& with) {
-  return is_postgres(where) && postgres::sessions_are_shared(where, postgres_options_of(with));
+  return is_postgres(where) && on_postgres::sessions_are_shared(where, with);
 }
 
 std::string without_secrets(const std::string& where) {
-  return is_postgres(where) ? postgres::without_secrets(where) : where;
-}
-
-std::string redis_without_secrets(const std::string& url) {
-  const auto at = redis::parse_url(url);
-  return "redis://" + at.host + ":" + std::to_string(at.port) + "/" + std::to_string(at.database);
+  return is_postgres(where) ? on_postgres::without_secrets(where) : where;
 }
 
 }  // namespace settle::compose

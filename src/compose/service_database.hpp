@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "settle/database.hpp"
-#include "settle/postgres.hpp"
+#include "settle/postgres.hpp"  // for the defaults; the driver itself may be missing
 
 namespace settle::compose {
 
@@ -27,12 +27,24 @@ struct database_options {
 };
 
 // Nothing connects before the first transaction; a file is created if it is not there. Throws
-// invalid_argument, without quoting the text, if it is neither: there may be a password in it.
+// invalid_argument, without quoting the text, if it is neither, or if this build has no driver for it: there
+// may be a password in it.
 std::unique_ptr<database> open_database(const std::string& where, const database_options& with = {});
+
+// For whoever only looks, also through a pooler of any kind.
+struct examined_database {
+  std::unique_ptr<database> db;
+  bool behind_pooler = false;
+};
+examined_database open_to_examine(const std::string& where);
 
 // Whether a pooler hands the sessions of a server around, so that nothing can be left in one. Of a file: no.
 // Connects; throws as a first transaction does.
 bool sessions_are_shared(const std::string& where, const database_options& with = {});
+
+// Why this build has no driver for it, and what to do about it; empty: it has one, or it is no database at
+// all.
+std::string missing_driver(std::string_view where);
 
 // Throws as open_database() does, and opens nothing.
 void check_database(const std::string& where);
@@ -40,8 +52,5 @@ void check_database(const std::string& where);
 // The same without passwords, in libpq's keywords; a file as it is. For people to read, never to connect
 // with.
 std::string without_secrets(const std::string& where);
-
-// Of a redis:// URL. Throws invalid_argument, without quoting it, if it cannot be read.
-std::string redis_without_secrets(const std::string& url);
 
 }  // namespace settle::compose

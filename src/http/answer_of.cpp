@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "base/if_possible.hpp"
+#include "http/batch_round.hpp"
 #include "http/routes.hpp"
 #include "settle/error.hpp"
 
@@ -89,11 +90,12 @@ response answer_of(const handler& what, const request& asked, const environment&
   }
 }
 
-std::vector<response> answers_of(const batch_handler& what, std::span<const request* const> asked,
+std::vector<response> answers_of(const batch& of, std::span<const request* const> asked,
                                  const environment& env, const path_routes& on) noexcept {
   std::string_view passing;
   try {
-    auto answers = what(asked);
+    if (of.each) return batch_round(of, asked, env, on).run();
+    auto answers = of.what(asked);
     if (answers.size() != asked.size())
       throw std::logic_error("a batch handler gives an answer for each request");
     on.outages.works(env.now());

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "http/batch_round.hpp"
 #include "http/characters.hpp"
 #include "http/routes.hpp"
 #include "settle/error.hpp"
@@ -184,20 +185,22 @@ router& router::del(std::string_view pattern, handler what, const route_options&
 
 router& router::post_batched(std::initializer_list<std::string_view> patterns, batch_handler what,
                              const batch_options& options) {
-  if (table_->has_middleware())
-    throw error(errc::invalid_argument, "requests that are answered together pass no middleware");
   if (!what) refuse_empty(patterns.size() == 0 ? "no pattern" : *patterns.begin());
   if (options.batch_max == 0 || options.at_once_max == 0)
     throw error(errc::invalid_argument, "batch_options.batch_max and at_once_max must be at least 1");
   const auto together =
-      std::make_shared<const batch>(batch{std::move(what), options.batch_max, options.at_once_max});
+      std::make_shared<batch>(batch{std::move(what), options.batch_max, options.at_once_max});
+  if (table_->has_middleware()) {
+    together->size_max = std::min(options.batch_max, batch_options::behind_middleware_max);
+    together->each = table_->wrapped(
+        [of = together.get()](const request& asked) { return batch_round::answer(*of, asked); });
+  }
   for (const auto pattern : patterns) {
     auto& made = table_->add("POST", pattern);
     made.together = together;
     made.options.body_bytes_max = options.body_bytes_max;
     made.what = [together](const request& asked) {
-      const request* const alone = &asked;
-      return std::move(together->what({&alone, 1}).at(0));
+      return together->each ? together->each(asked) : batch_round::answer(*together, asked);
     };
   }
   return *this;

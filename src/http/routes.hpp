@@ -21,6 +21,7 @@ struct batch {
   batch_handler what;
   std::size_t size_max = 1;
   std::size_t at_once_max = 1;
+  handler each = {};  // the middleware, and behind it batch_round::answer; empty: there is no middleware
 };
 
 struct route {
@@ -108,7 +109,7 @@ inline response bare_refusal() noexcept {
 response answer_of(const handler& what, const request& asked, const environment& env,
                    const path_routes& on) noexcept;
 // Likewise, for all of them; one for each, or none at all if there is no memory for that.
-std::vector<response> answers_of(const batch_handler& what, std::span<const request* const> asked,
+std::vector<response> answers_of(const batch& of, std::span<const request* const> asked,
                                  const environment& env, const path_routes& on) noexcept;
 
 }  // namespace settle::inline v0::http

@@ -164,7 +164,7 @@ void workers::run_together(const jobs& all) const noexcept {
   }
   if (begun.empty()) return;
   const auto& to = begun.front()->to;
-  auto answers = answers_of(to.found->together->what, asked, env_, *to.path);
+  auto answers = answers_of(*to.found->together, asked, env_, *to.path);
   for (std::size_t n = 0; n < begun.size(); ++n) {
     begun[n]->answer = n < answers.size() ? std::move(answers[n]) : bare_refusal();
     end(*begun[n]);

@@ -5,6 +5,7 @@
 
 #include "settle/dead_letter.hpp"
 #include "settle/postgres.hpp"
+#include "support/databases.hpp"
 #include "support/order_world.hpp"
 #include "support/postgres_fixture.hpp"
 

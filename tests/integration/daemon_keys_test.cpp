@@ -19,6 +19,9 @@ using test::eventually;
 using test::program;
 
 enum class keys_in { sqlite, postgres, redis };
+void PrintTo(keys_in of, std::ostream* out) {
+  *out << (of == keys_in::sqlite ? "sqlite" : of == keys_in::postgres ? "postgres" : "redis");
+}
 
 struct daemon_keys : ::testing::TestWithParam<keys_in> {
   void SetUp() override {
@@ -109,8 +112,7 @@ TEST_P(daemon_keys, survive_a_daemon_that_is_killed_between_claim_and_completion
 }
 
 std::string name_of(const ::testing::TestParamInfo<keys_in>& of) {
-  if (of.param == keys_in::sqlite) return "sqlite";
-  return of.param == keys_in::postgres ? "postgres" : "redis";
+  return ::testing::PrintToString(of.param);
 }
 INSTANTIATE_TEST_SUITE_P(stores, daemon_keys,
                          ::testing::Values(keys_in::sqlite, keys_in::postgres, keys_in::redis), name_of);

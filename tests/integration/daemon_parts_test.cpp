@@ -6,10 +6,10 @@
 #include <regex>
 
 #include "base/nearest_name.hpp"
+#include "daemon/api/metric_table.hpp"
+#include "daemon/api/metrics_text.hpp"
+#include "daemon/config/option.hpp"
 #include "daemon/data_folder.hpp"
-#include "daemon/metric_table.hpp"
-#include "daemon/metrics_text.hpp"
-#include "daemon/option.hpp"
 #include "settle/metrics.hpp"
 #include "support/daemon_process.hpp"
 
@@ -29,16 +29,48 @@ TEST(daemon_options, read_back_what_they_show) {
   configuration to;
   const auto& size = *find_option("relay.batch_bytes_max");
   EXPECT_EQ(assign(to, size, "3KiB"), std::nullopt);
-  EXPECT_EQ(to.relay_batch_bytes_max, 3072);
+  EXPECT_EQ(to.relay.batch_bytes_max, 3072U);
   for (const auto* wrong : {"", "-1", "1.5MiB", "1 MiB", "1mb", "9223372036854775807GiB", "0x10"})
     EXPECT_NE(assign(to, size, wrong), std::nullopt) << wrong;
+}
+
+TEST(daemon_options, set_the_options_of_whoever_uses_them) {
+  configuration to;
+  const auto set = [&to](std::string_view name, std::string_view text) {
+    EXPECT_EQ(assign(to, *find_option(name), text), std::nullopt) << name;
+  };
+  set("relay.attempts_max", "7");
+  set("relay.hold_failed_keys", "true");
+  set("broker.partitions", "3");
+  set("broker.keep", "2h");
+  set("sweep.interval", "3s");
+  set("http.workers", "5");
+  EXPECT_EQ(to.relay.attempts_max, 7);
+  EXPECT_EQ(to.relay.on_exhausted, exhausted::hold_key);
+  EXPECT_EQ(to.broker.partitions, 3);
+  EXPECT_EQ(to.broker.keep, std::chrono::hours(2));
+  EXPECT_EQ(to.sweep.interval, std::chrono::seconds(3));
+  EXPECT_EQ(to.http.worker_threads, 5U);
+}
+
+// What a row names has to be a field of its own: two rows for one would undo each other.
+TEST(daemon_options, have_a_field_each) {
+  for (const auto& one : all_options()) {
+    configuration to;
+    for (const auto* other :
+         {"false", "true", "error", "2", "3", "300", "7MiB", "20s", "7200s", "x", "127.0.0.1:1", "redis://x"})
+      if (!assign(to, one, other) && shown(to, one) != shown(configuration{}, one)) break;
+    for (const auto& every : all_options())
+      EXPECT_EQ(shown(to, every) != shown(configuration{}, every), &every == &one)
+          << one.name << ", " << every.name;
+  }
 }
 
 TEST(daemon_options, never_show_a_secret) {
   auto secret = *find_option("relay.source");
   secret.secret = true;
   configuration with;
-  with.relay_source = "hunter2";
+  with.relay.source = "hunter2";
   EXPECT_EQ(shown(with, secret), "(hidden)");
   const auto refused = assign(with, secret, std::string(300, 'x'));
   ASSERT_TRUE(refused);

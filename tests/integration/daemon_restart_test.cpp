@@ -8,6 +8,7 @@
 #include "settle/publish.hpp"
 #include "settle/sqlite.hpp"
 #include "support/daemon_process.hpp"
+#include "support/databases.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/temp_dir.hpp"
 

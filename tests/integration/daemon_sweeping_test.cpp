@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "daemon/sweeping.hpp"
+#include "daemon/services/sweeping.hpp"
 #include "settle/claims.hpp"
 #include "settle/metrics.hpp"
 #include "settle/once.hpp"

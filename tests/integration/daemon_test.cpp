@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <regex>
 
-#include "daemon/metric_table.hpp"
-#include "daemon/metrics_text.hpp"
+#include "daemon/api/metric_table.hpp"
+#include "daemon/api/metrics_text.hpp"
 #include "settle/driver/broker.hpp"
 #include "settle/publish.hpp"
 #include "settle/sqlite.hpp"

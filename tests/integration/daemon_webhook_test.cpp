@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <regex>
 
-#include "daemon/option.hpp"
+#include "daemon/config/option.hpp"
 #include "support/webhook_daemon.hpp"
 
 namespace settle::daemon {

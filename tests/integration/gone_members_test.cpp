@@ -9,6 +9,7 @@
 #include "sql/ownership.hpp"
 #include "support/child_process.hpp"
 #include "support/daemon_process.hpp"
+#include "support/databases.hpp"
 #include "support/order_world.hpp"
 #include "support/postgres_fixture.hpp"
 

@@ -1,6 +1,8 @@
 // Requests that are answered together.
 #include <mutex>
+#include <stdexcept>
 
+#include "http/routes.hpp"
 #include "settle/error.hpp"
 #include "support/expect_error.hpp"
 #include "support/http_world.hpp"
@@ -25,6 +27,7 @@ class http_batches : public test::http_world {
 
   http::router batched_routes() {
     http::router made;
+    for (const auto& one : around_) made.use(one);
     made.post_batched({"/one", "/other"}, [this](auto asked) { return answer(asked); },
                       {.batch_max = batch_max, .at_once_max = at_once_max_});
     made.get("/quick", [](const http::request&) { return http::text(200, "text/plain", "quick"); },
@@ -43,9 +46,15 @@ class http_batches : public test::http_world {
     for (const auto* one : asked) {
       if (one->body == "throw") throw error(errc::store_unavailable, "away");
       if (one->body == "forget") return {};
+      note(one->body);
       all.push_back(http::text(200, "text/plain", shown(*one)));
     }
     return all;
+  }
+
+  void note(const std::string& body) {
+    const std::scoped_lock lock(mutex_);
+    seen_.push_back(body);
   }
 
   // Connections that the server knows.
@@ -75,7 +84,38 @@ class http_batches : public test::http_world {
     return sizes_;
   }
 
+  // Middleware that does as a request's body says.
+  static http::middleware obedient() {
+    return [](http::handler next) -> http::handler {
+      return [next](const http::request& asked) {
+        if (asked.body == "stranger") return http::problem(401, "stranger", "who are you");
+        if (asked.body == "clumsy") throw std::runtime_error("the middleware stumbled");
+        auto passed = asked;
+        if (asked.body == "rename") passed.body = "renamed";
+        if (asked.body == "twice") next(passed);
+        return next(passed);
+      };
+    };
+  }
+
+  static http::middleware marks(const std::string& mark) {
+    return [mark](http::handler next) -> http::handler {
+      return [mark, next](const http::request& asked) {
+        auto answer = next(asked);
+        answer.body = mark + "(" + answer.body + ")";
+        return answer;
+      };
+    };
+  }
+
+  void start_behind(std::vector<http::middleware> around) {
+    around_ = std::move(around);
+    start_with({.worker_threads = 3});
+  }
+
   static constexpr std::size_t batch_max = 4;
+  std::vector<http::middleware> around_;
+  std::vector<std::string> seen_;  // bodies, by the handler; read when nothing is under way
   std::size_t at_once_max_ = 1;
   std::mutex mutex_;
   std::vector<std::size_t> sizes_;
@@ -143,18 +183,79 @@ TEST_F(http_batches, count_as_waiting_and_are_bounded) {
   for (std::size_t n = 0; n < 3; ++n) EXPECT_EQ(clients[n].answer().status, 200) << n;
 }
 
-TEST_F(http_batches, pass_no_middleware_and_so_refuse_to_be_behind_one) {
+TEST_F(http_batches, pass_each_request_through_the_middleware_and_are_still_answered_together) {
+  start_behind({marks("outer"), marks("inner")});
+  auto clients = send_while_one_is_answered({"a", "b", "c"});
+  gate_.open();
+  EXPECT_EQ(clients[0].answer().body, "outer(inner(POST /one [first]))");
+  EXPECT_EQ(clients[1].answer().body, "outer(inner(POST /one [a]))");
+  EXPECT_EQ(clients[2].answer().body, "outer(inner(POST /other [b]))");
+  EXPECT_EQ(clients[3].answer().body, "outer(inner(POST /one [c]))");
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 3}));
+}
+
+TEST_F(http_batches, do_not_hold_what_their_middleware_has_answered) {
+  start_behind({obedient()});
+  auto clients = send_while_one_is_answered({"a", "stranger", "clumsy", "rename"});
+  gate_.open();
+  EXPECT_EQ(clients[1].answer().body, "POST /one [a]");
+  EXPECT_EQ(clients[2].answer().status, 401);
+  EXPECT_EQ(clients[3].answer().status, 500) << "its middleware has thrown";
+  EXPECT_EQ(clients[4].answer().body, "POST /other [renamed]");
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(seen_, (std::vector<std::string>{"first", "a", "renamed"}));
+}
+
+TEST_F(http_batches, of_which_the_middleware_leaves_nothing_do_not_ask_the_handler) {
+  start_behind({obedient()});
+  auto clients = send_while_one_is_answered({"stranger", "stranger"});
+  gate_.open();
+  EXPECT_EQ(clients[1].answer().status, 401);
+  EXPECT_EQ(clients[2].answer().status, 401);
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1}));
+}
+
+TEST_F(http_batches, that_fail_are_seen_to_fail_by_the_middleware_of_each) {
+  start_behind({[](http::handler next) -> http::handler {
+    return [next](const http::request& asked) {
+      try {
+        return next(asked);
+      } catch (const error&) {
+        if (asked.body == "throw") throw;
+        return http::text(202, "text/plain", "later");
+      }
+    };
+  }});
+  auto clients = send_while_one_is_answered({"a", "throw"});
+  gate_.open();
+  EXPECT_EQ(clients[0].answer().status, 200);
+  EXPECT_EQ(clients[1].answer().status, 202);
+  EXPECT_EQ(clients[2].answer().status, 503);
+}
+
+TEST_F(http_batches, answer_a_request_alone_that_its_middleware_sends_again) {
+  start_behind({obedient()});
+  auto clients = send_while_one_is_answered({"a", "twice", "b"});
+  gate_.open();
+  for (std::size_t n = 0; n < 4; ++n) EXPECT_EQ(clients[n].answer().status, 200) << n;
+  EXPECT_EQ(sizes(), (std::vector<std::size_t>{1, 3, 1}));
+  EXPECT_EQ(seen_.back(), "twice");
+}
+
+TEST_F(http_batches, behind_middleware_are_no_larger_than_a_stack_should_hold) {
   http::router made;
-  made.use([](http::handler next) { return next; });
-  EXPECT_EQ(
-      test::code_of([&] { made.post_batched({"/one"}, [](auto) { return std::vector<http::response>(); }); }),
-      errc::invalid_argument);
+  made.use(marks("m"))
+      .post_batched({"/one"}, [this](auto asked) { return answer(asked); }, {.batch_max = 100'000});
+  EXPECT_EQ(made.routes().largest_batch(), http::batch_options::behind_middleware_max);
 }
 
 TEST_F(http_batches, are_answered_alone_without_a_server) {
   gate_.open();
   EXPECT_EQ(batched_routes().handle({.method = "POST", .target = "/other", .body = "x"}).body,
             "POST /other [x]");
+  around_ = {marks("m")};
+  EXPECT_EQ(batched_routes().handle({.method = "POST", .target = "/other", .body = "x"}).body,
+            "m(POST /other [x])");
 }
 
 }  // namespace

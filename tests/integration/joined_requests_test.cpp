@@ -5,6 +5,7 @@
 
 #include "settle/error.hpp"
 #include "settle/once.hpp"
+#include "support/databases.hpp"
 #include "support/expect_error.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/service_connection.hpp"

@@ -12,6 +12,7 @@
 #include "settle/sqlite.hpp"
 #include "settle/webhook.hpp"
 #include "support/daemon_process.hpp"
+#include "support/databases.hpp"
 #include "support/expect_error.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"

@@ -36,6 +36,8 @@ std::string name_of(const outage_case& one) {
   return (one.away == part::broker ? "the_broker_" : "the_consumers_database_") + on;
 }
 
+void PrintTo(const outage_case& one, std::ostream* out) { *out << name_of(one); }
+
 std::chrono::seconds how_long() {
   const char* asked = std::getenv("SETTLE_OUTAGE_SECONDS");
   return std::chrono::seconds(asked == nullptr ? 6 : std::stoi(asked));

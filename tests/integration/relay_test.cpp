@@ -110,7 +110,7 @@ TEST(relay, counts_how_long_events_waited_until_the_broker_had_them) {
   b.emit("b", "2");
   b.time.advance(40ms);
   auto tx = b.db->begin();
-  publish(tx, event{.topic = "t", .type = "e"}, {.deliver_at = b.time.now() + 10ms});
+  publish(tx, event{.topic = "t", .type = "e", .key = ""}, {.deliver_at = b.time.now() + 10ms});
   tx.commit();
   b.time.advance(20ms);
   relay r(*b.db, b.destination);

@@ -6,6 +6,9 @@ file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/inclu
 if(NOT LIBPQXX_FOUND)
   list(REMOVE_ITEM headers settle/adapter/libpqxx.hpp)
 endif()
+foreach(driver IN LISTS SETTLE_DRIVERS_LEFT_OUT)
+  list(REMOVE_ITEM headers settle/${driver}.hpp)
+endforeach()
 set(header_sources "")
 foreach(header IN LISTS headers)
   string(REPLACE "/" "_" name ${header})
@@ -39,6 +42,16 @@ add_test(NAME package.use_static
 add_test(NAME package.use_beast
   COMMAND sh -c "\"$0\" \"$@\" && \"$2/build/beast_once\"" ${here}/build_with_cmake ${prefix} ${work}/beast ${compiler}
           -DEXTRA_COMPONENT=beast)
+foreach(driver IN LISTS SETTLE_DRIVERS)
+  add_test(NAME package.use_${driver} COMMAND ${here}/build_driver ${prefix} ${work}/${driver} ${driver} ${compiler})
+  set_tests_properties(package.use_${driver} PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)
+endforeach()
+foreach(driver IN LISTS SETTLE_DRIVERS_LEFT_OUT)
+  string(TOUPPER ${driver} option)
+  add_test(NAME package.${driver}_was_left_out COMMAND ${here}/build_driver ${prefix} ${work}/${driver} ${driver} ${compiler})
+  set_tests_properties(package.${driver}_was_left_out PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120
+    PASS_REGULAR_EXPRESSION "-DSETTLE_${option}=ON")
+endforeach()
 add_test(NAME package.use_pkg_config
   COMMAND ${here}/build_with_pkg_config ${prefix} ${work}/pkg_config
           ${launcher} ${CMAKE_CXX_COMPILER})
@@ -52,6 +65,18 @@ set_tests_properties(package.unknown_component_is_named PROPERTIES
 set_tests_properties(
   package.use_shared package.use_static package.use_beast package.use_pkg_config package.unknown_component_is_named
   PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)
+
+# Without the clients of other databases: what is left of the tests, and what the programs say. Builds all of it.
+if(NOT SETTLE_DRIVERS_LEFT_OUT)
+  add_test(NAME package.without_clients
+    COMMAND ${here}/build_without_clients ${PROJECT_SOURCE_DIR} ${work}/without_clients ${compiler})
+  set_tests_properties(package.without_clients PROPERTIES TIMEOUT 3600 LABELS long RUN_SERIAL ON)
+endif()
+
+# The pages describe a build with every driver.
+if(SETTLE_DRIVERS_LEFT_OUT)
+  return()
+endif()
 
 # What the pages of the documentation say, done with the installed package.
 file(STRINGS ${PROJECT_SOURCE_DIR}/docs/pages.txt pages REGEX "^[a-z]")

@@ -16,6 +16,10 @@ inline constexpr request_identity click{"shop", "ann", "k-1"};
 inline const answer placed{
     .status = 201, .headers = {{"Location", "/orders/7"}}, .body = std::string("{\"id\":7}\0", 9)};
 
+inline void PrintTo(claims_store of, std::ostream* out) {
+  *out << (of == claims_store::sqlite ? "sqlite" : of == claims_store::postgres ? "postgres" : "redis");
+}
+
 struct claimed_keys : ::testing::TestWithParam<claims_store> {
   void SetUp() override {
     if (const auto missing = claims_world::missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
@@ -36,7 +40,7 @@ struct claimed_keys : ::testing::TestWithParam<claims_store> {
 };
 
 inline std::string name_of(const ::testing::TestParamInfo<claims_store>& of) {
-  if (of.param == claims_store::sqlite) return "sqlite";
-  return of.param == claims_store::postgres ? "postgres" : "redis";
+  return ::testing::PrintToString(of.param);
 }
+
 }  // namespace settle::test

@@ -9,6 +9,7 @@
 
 #include "settle/claims.hpp"
 #include "settle/metrics.hpp"
+#include "settle/redis.hpp"
 #include "settle/testing.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"

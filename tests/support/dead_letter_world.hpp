@@ -17,6 +17,7 @@
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
+#include "support/databases.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
 #include "support/recording_publisher.hpp"

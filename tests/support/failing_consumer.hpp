@@ -16,6 +16,7 @@
 #include "settle/postgres.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
+#include "support/databases.hpp"
 #include "support/list_broker.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "base/zoo.hpp"
+#include "compose/service_database.hpp"
 #include "settle/error.hpp"
-#include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "sqlite/inspection.hpp"
 
@@ -76,7 +76,7 @@ std::unique_ptr<database> order_world::open_service(const temp_dir& in, const ch
                                                     const std::string& conninfo) const {
   if (conninfo.empty())
     return sqlite::open(in.file(file), {.env = env_, .busy_timeout = options_.busy_timeout});
-  return postgres::open(conninfo, {.env = env_});
+  return compose::open_database(conninfo, {.env = env_});
 }
 
 std::unique_ptr<settle::relay> order_world::make_relay() {

@@ -13,6 +13,7 @@
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
+#include "support/databases.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
 #include "support/recording_publisher.hpp"
@@ -95,10 +96,5 @@ struct own_tables : ::testing::TestWithParam<dialect> {
   metrics counters;
   std::unique_ptr<database> db;
 };
-
-inline const auto both_databases = ::testing::Values(dialect::sqlite, dialect::postgres);
-inline std::string database_name(const ::testing::TestParamInfo<dialect>& of) {
-  return of.param == dialect::sqlite ? "sqlite" : "postgres";
-}
 
 }  // namespace settle::test

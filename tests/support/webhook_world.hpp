@@ -15,6 +15,7 @@
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
 #include "settle/webhook.hpp"
+#include "support/databases.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/quiet_log.hpp"
 #include "support/temp_dir.hpp"

@@ -1,0 +1,29 @@
+#include "daemon/api/gauges.hpp"
+
+#include "base/series.hpp"
+#include "inspect/outbox.hpp"
+
+namespace settle::daemon {
+
+void read_service_gauges(database& service, gauge_values& into) {
+  auto tx = service.read();
+  const auto backlog = inspect::read_backlog(tx);
+  const auto oldest_age = backlog.oldest_age(service.env().now()).value_or(duration::zero());
+  into["settle_outbox_pending_events"] = static_cast<double>(backlog.pending);
+  into["settle_outbox_delayed_events"] = static_cast<double>(backlog.delayed);
+  into["settle_outbox_failed_events"] = static_cast<double>(backlog.failed);
+  into["settle_outbox_oldest_pending_age_seconds"] = std::chrono::duration<double>(oldest_age).count();
+  into["settle_relays_alive"] = static_cast<double>(inspect::read_relays(tx).alive);
+}
+
+void read_broker_gauges(broker_inspection& broker, gauge_values& into) {
+  for (const auto& one : broker.topics(series_max))
+    if (one.messages)
+      into[series_of("settle_broker_messages", {{"topic", one.name}})] = static_cast<double>(*one.messages);
+  for (const auto& one : broker.groups({.groups_max = series_max}))
+    if (one.lag)
+      into[series_of("settle_broker_group_lag_messages", {{"group", one.group}, {"topic", one.topic}})] =
+          static_cast<double>(*one.lag);
+}
+
+}  // namespace settle::daemon

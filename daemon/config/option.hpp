@@ -1,0 +1,76 @@
+// One row per setting: its name, its field, what it may be, and why one would change it. Settings are those
+// of the daemon (configuration), and those of each source of webhooks (webhook_settings). The row is all that
+// a setting needs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "daemon/config/configuration.hpp"
+#include "daemon/config/field.hpp"
+#include "daemon/config/webhook_settings.hpp"
+
+namespace settle::daemon {
+
+enum class kind { text, address, store, redis, level, flag, count, bytes, time, choice, place };
+
+// In the unit of the field: microseconds, bytes, or whatever is counted. For text: its length in bytes.
+struct bounds {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
+template <class Settings>
+struct option_of {
+  std::string_view name;  // "relay.batch_max": batch_max in the file's section [relay]
+  kind type;
+  field_of<Settings> where;
+  bounds allowed = {};
+  std::string_view unit = {};     // what a count counts: "events"
+  std::string_view meaning = {};  // for the reference page and for --help; the first sentence stands alone
+  bool secret = false;            // never shown: not by --print-config, not in an error
+  std::span<const std::string_view> words = {};  // of a choice
+};
+
+using option = option_of<configuration>;
+std::span<const option> all_options();
+const option* find_option(std::string_view name);
+
+// Of one table [webhook.NAME]; the names are those inside it.
+using webhook_option = option_of<webhook_settings>;
+std::span<const webhook_option> webhook_options();
+
+// Whether it means anything with this scheme.
+bool is_for(const webhook_option& what, std::string_view scheme);
+
+// Derived from the name, so that they cannot differ from it: SETTLE_RELAY_BATCH_MAX, --relay-batch-max.
+std::string environment_of(const option& of);
+std::string flag_of(const option& of);
+
+// Why a text cannot be the value of this option, in words that follow "relay.batch_max "; or nothing, and
+// then the settings have it.
+template <class Settings>
+std::optional<std::string> assign(Settings& to, const option_of<Settings>& what, std::string_view text);
+
+// The same from a file, where it stands in quotes or not.
+template <class Settings>
+std::optional<std::string> assign_written(Settings& to, const option_of<Settings>& what,
+                                          std::string_view text, bool quoted);
+
+// The value as a file would have it, without quotes: 500, 4MiB, 10s. A secret gives "(hidden)", a store is
+// shown without its password.
+template <class Settings>
+std::string shown(const Settings& from, const option_of<Settings>& what);
+
+// As a file has it, with quotes where they belong.
+template <class Settings>
+std::string written(const Settings& from, const option_of<Settings>& what);
+
+// "1 to 10,000 events", "50ms to 1h"
+template <class Settings>
+std::string allowed_text(const option_of<Settings>& of);
+
+}  // namespace settle::daemon
