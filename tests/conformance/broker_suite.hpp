@@ -2,7 +2,7 @@
 //
 //   INSTANTIATE_TEST_SUITE_P(mine, broker_conformance, ::testing::Values(my_driver()), broker_name);
 //
-// passes. Where brokers differ by nature, the driver answers a question instead of skipping a test.
+// passes. Where brokers differ by nature, the suite asks the broker (broker_traits) what it promises.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,12 +32,14 @@ class broker_storage {
 
   // Lets so much time pass that a member that was silent meanwhile is taken for dead.
   virtual void outlive_leases() = 0;
+
+  // Lets every call wait for as long as the caller does, until it is told otherwise. False: it cannot.
+  virtual bool hang(bool /*hanging*/) { return false; }
 };
 
 struct broker_driver {
   std::string name;
   std::function<std::unique_ptr<broker_storage>()> fresh;
-  bool has_partitions = true;  // offset brokers: partitions have owners, fences and positions
 };
 
 inline std::string broker_name(const ::testing::TestParamInfo<broker_driver>& of) { return of.param.name; }
@@ -46,6 +49,11 @@ class broker_conformance : public ::testing::TestWithParam<broker_driver> {
  protected:
   broker_storage& storage() { return *storage_; }
   std::unique_ptr<broker> open(int partitions = 4) { return storage_->open(partitions); }
+
+  // With a group "group" that gets everything from now on: on brokers where a new group gets nothing from
+  // before, it has been there once.
+  std::unique_ptr<broker> open_with_group(int partitions = 4,
+                                          const std::vector<std::string>& topics = {"orders"});
 
   // Every member fetches often enough for all of them to end with their part.
   void rebalance(const std::vector<subscription*>& members);
@@ -57,6 +65,9 @@ class broker_conformance : public ::testing::TestWithParam<broker_driver> {
 // A message numbered `number` of a key; its payload is the number.
 message make_message(int number, const std::string& key, const std::string& topic = "orders");
 
+// So many, of so many keys "key-0", "key-1", … in turns.
+std::vector<message> numbered(int count, int keys = 1);
+
 // Publishes and expects every message to be confirmed.
 void publish_all(broker& to, const std::vector<message>& batch);
 
@@ -66,8 +77,18 @@ std::vector<delivery> collect(subscription& from, std::size_t count);
 // Everything that comes now, without waiting for more.
 std::vector<delivery> drain(subscription& from);
 
+// What many fetches have brought, in this order.
+struct everything_fetched {
+  std::vector<std::uint32_t> revoked;
+  std::vector<assigned_partition> assigned;
+  std::vector<delivery> deliveries;
+};
+// Fetches until nothing new comes. Expects that each delivery belongs to a session that was assigned before.
+everything_fetched fetch_all(subscription& from);
+
 std::vector<delivery_tag> tags_of(const std::vector<delivery>& deliveries);
 std::vector<std::string> ids_of(const std::vector<delivery>& deliveries);  // in order
+std::set<std::string> id_set(const std::vector<delivery>& deliveries);
 std::map<std::string, std::vector<std::string>> payloads_by_key(const std::vector<delivery>& deliveries);
 
 }  // namespace settle::test

@@ -1,4 +1,6 @@
 // The embedded broker against the broker conformance suite, and what is its own.
+#include <optional>
+
 #include "conformance/broker_suite.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
@@ -19,18 +21,30 @@ class embedded_storage final : public broker_storage {
     environment env;
     env.time = &time_;
     env.log = &log_;
-    return sqlite::open_broker(path(), {.env = env, .partitions = partitions, .lease_ttl = lease_ttl});
+    return sqlite::open_broker(
+        path(), {.env = env, .busy_timeout = busy_timeout, .partitions = partitions, .lease_ttl = lease_ttl});
   }
   void pass_a_heartbeat() override { time_.advance(lease_ttl / 3); }
   void outlive_leases() override { time_.advance(lease_ttl + 1us); }
+  // Somebody else has the write lock and does not let go. Calls wait for busy_timeout at most.
+  bool hang(bool hanging) override {
+    held_.reset();
+    if (!hanging) return true;
+    other_ = sqlite::open(path());
+    held_.emplace(other_->begin());
+    return true;
+  }
 
   std::string path() const { return dir_.file("broker.db"); }
 
  private:
   static constexpr duration lease_ttl = 9s;
+  static constexpr duration busy_timeout = 3s;
   temp_dir dir_;
   testing::manual_time time_;
   quiet_log log_;
+  std::unique_ptr<database> other_;
+  std::optional<owned_transaction> held_;
 };
 
 broker_driver embedded_driver() {

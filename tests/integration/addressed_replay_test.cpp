@@ -1,4 +1,5 @@
-// From a failure to its replay through relay and broker, with two consumers that have a database each.
+// From a failure to its replay through relay and broker, with two consumers that have a database each; on
+// both databases, and on every kind of broker.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -8,6 +9,7 @@
 #include "support/databases.hpp"
 #include "support/order_world.hpp"
 #include "support/postgres_fixture.hpp"
+#include "support/scenario_broker.hpp"
 
 namespace settle {
 namespace {
@@ -16,17 +18,27 @@ using namespace std::chrono_literals;
 using test::order_placed;
 using test::order_world;
 
+struct replay_case {
+  dialect speaks;
+  test::broker_kind broker;
+};
+
+std::string name_of(const replay_case& one) {
+  return (one.speaks == dialect::sqlite ? "sqlite_with_" : "postgres_with_") + name_of(one.broker);
+}
+void PrintTo(const replay_case& one, std::ostream* out) { *out << name_of(one); }
+
 // The warehouse fails; billing, which listens to the same topic, does not.
-struct addressed_replay : ::testing::TestWithParam<dialect> {
+struct addressed_replay : ::testing::TestWithParam<replay_case> {
   void SetUp() override {
-    if (GetParam() == dialect::postgres) {
+    if (GetParam().speaks == dialect::postgres) {
       if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
       servers.emplace();
-      world.emplace(dir, test::world_options{.orders = servers->orders.conninfo(),
-                                             .warehouse = servers->warehouse.conninfo()});
+      world.emplace(
+          dir, on.with({.orders = servers->orders.conninfo(), .warehouse = servers->warehouse.conninfo()}));
       billing_db = postgres::open(servers->billing.conninfo(), {.env = world->orders().env()});
     } else {
-      world.emplace(dir);
+      world.emplace(dir, on.with({}));
       billing_db = sqlite::open(dir.file("billing.db"), {.env = world->orders().env()});
     }
     migrate(*billing_db);
@@ -70,6 +82,7 @@ struct addressed_replay : ::testing::TestWithParam<dialect> {
   };
   std::optional<scratch> servers;
   test::temp_dir dir;
+  test::scenario_broker on{GetParam().broker, {"warehouse", "billing"}};
   std::optional<order_world> world;
   std::unique_ptr<database> billing_db;
   std::optional<consumer> billing;
@@ -134,11 +147,7 @@ TEST_P(addressed_replay, is_how_an_operator_allows_what_came_back_after_its_reco
     run(*first);
   }
   first->leave();
-  {
-    auto tx = world->broker_file().begin();  // the group is set back to the beginning
-    tx.execute("update settle_shares set position = 0 where scope like 'group/%/hurried'");
-    tx.commit();
-  }
+  on.forget_acknowledgements(*world, "hurried");
   auto again = forgetful();
   run(*again);
   EXPECT_EQ(again->counts().applied, 0) << "nothing runs again";
@@ -158,8 +167,15 @@ TEST_P(addressed_replay, is_how_an_operator_allows_what_came_back_after_its_reco
   EXPECT_EQ(replayed(late), 3) << "and now all of that reason";
 }
 
-INSTANTIATE_TEST_SUITE_P(databases, addressed_replay, ::testing::Values(dialect::sqlite, dialect::postgres),
-                         [](const auto& of) { return of.param == dialect::sqlite ? "sqlite" : "postgres"; });
+INSTANTIATE_TEST_SUITE_P(on, addressed_replay,
+                         ::testing::Values(replay_case{dialect::sqlite, test::broker_kind::embedded},
+                                           replay_case{dialect::postgres, test::broker_kind::embedded},
+                                           replay_case{dialect::sqlite, test::broker_kind::log_in_memory},
+                                           replay_case{dialect::postgres, test::broker_kind::log_in_memory},
+                                           replay_case{dialect::sqlite, test::broker_kind::queue_in_memory},
+                                           replay_case{dialect::postgres,
+                                                       test::broker_kind::queue_in_memory}),
+                         [](const auto& of) { return name_of(of.param); });
 
 }  // namespace
 }  // namespace settle

@@ -24,8 +24,9 @@ struct found {
 found explore_with(zoo::bug which) {
   zoo::present = which;
   test::temp_dir dir;
+  test::scenario_broker on(test::broker_kind::embedded);
   found all;
-  test::explore_order_pipeline(dir, [&](const std::string&, const verify_report& report) {
+  test::explore_order_pipeline(dir, on, [&](const std::string&, const verify_report& report) {
     all.lost += report.lost;
     all.doubled += report.doubled;
     all.dirty_runs += report.clean() ? 0 : 1;

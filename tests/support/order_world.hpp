@@ -1,7 +1,9 @@
-// A small world for scenarios: an order service, a relay, the embedded broker and a warehouse that
-// applies each order once. It writes the effect log, so that the checker can judge what happened.
+// A small world for scenarios: an order service, a relay, a broker (as a rule the embedded one) and a
+// warehouse that applies each order once. It writes the effect log, so that the checker can judge what
+// happened.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -50,6 +52,8 @@ struct world_options {
   // Connection strings of two databases on PostgreSQL. Empty: SQLite files in the folder.
   std::string orders = {};
   std::string warehouse = {};
+  // Another broker than the embedded one; it gets the environment with its fault points.
+  std::function<std::unique_ptr<settle::broker>(const environment&)> broker = {};
 };
 
 class order_world {
@@ -69,7 +73,7 @@ class order_world {
 
   database& orders() { return *orders_; }
   database& warehouse() { return *warehouse_; }
-  database& broker_file();
+  database& broker_file();  // of the embedded broker
   settle::broker& broker() { return *broker_; }
   settle::relay& relay() { return *relay_; }
   settle::consumer& consumer() { return *consumer_; }
@@ -79,7 +83,8 @@ class order_world {
 
   // Orders whose handler throws, until they are taken out.
   std::set<std::string> failing;
-  bool outage = false;  // of something that every handler needs
+  bool outage = false;            // of something that every handler needs
+  std::set<std::string> killing;  // orders over which the handler's process dies
 
  private:
   std::unique_ptr<database> open_service(const temp_dir& in, const char* file,

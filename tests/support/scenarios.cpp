@@ -5,7 +5,8 @@
 namespace settle::test {
 
 testing::exploration explore_order_pipeline(
-    const temp_dir& dir, const std::function<void(const std::string& where, const verify_report&)>& judged) {
+    const temp_dir& dir, scenario_broker& on,
+    const std::function<void(const std::string& where, const verify_report&)>& judged) {
   const auto place_and_drain = [](order_world& world) {
     for (int i = 0; i < 3; ++i) world.place(i);
     world.drain();
@@ -13,20 +14,24 @@ testing::exploration explore_order_pipeline(
     world.drain();
   };
   return testing::explore({
-      .prepare = [&] { dir.clear(); },
+      .prepare =
+          [&] {
+            dir.clear();
+            on.reset();
+          },
       .run =
           [&](fault_points& faults) {
-            order_world world(dir, {.faults = &faults});
+            order_world world(dir, on.with({.faults = &faults}));
             place_and_drain(world);
           },
       .recover =
           [&] {
-            order_world world(dir, {.hours_later = 1});
+            order_world world(dir, on.with({.hours_later = 1}));
             place_and_drain(world);
           },
       .check =
           [&](const std::string& where) {
-            order_world world(dir, {.hours_later = 2});
+            order_world world(dir, on.with({.hours_later = 2}));
             judged(where, world.verify());
           },
   });
