@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "dead_letter/shared.hpp"
 #include "settle/testing.hpp"
 #include "sql/migrations.hpp"
 #include "support/failing_consumer.hpp"

@@ -38,7 +38,6 @@ std::string name_of(const outage_case& one) {
   if (one.away == part::warehouse) return "the_consumers_database_" + on;
   return (one.broker == broker_kind::embedded ? "the_broker_" : "the_" + name_of(one.broker) + "_") + on;
 }
-void PrintTo(const outage_case& one, std::ostream* out) { *out << name_of(one); }
 
 void PrintTo(const outage_case& one, std::ostream* out) { *out << name_of(one); }
 
