@@ -5,9 +5,9 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "base/zoo.hpp"
 #include "consume/engine.hpp"
 #include "consume/handler_run.hpp"
+#include "consume/seams.hpp"
 #include "dead_letter/shared.hpp"
 #include "queries/consume.hpp"
 #include "queries/sql.hpp"
@@ -82,13 +82,8 @@ consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) con
   return keys;
 }
 
-// The consumer that a replay is for; empty: the message is none.
 std::string_view consumer::engine::address_of(const message& m) const {
-  const auto said = replay_address(m);
-  const bool ours = said == options_.name;
-  if (zoo::has(zoo::bug::replay_to_all_groups) && !ours) return {};
-  if (zoo::has(zoo::bug::expiry_before_replay) && ours) return {};
-  return said;
+  return consume::addressed_to(m, options_.name);
 }
 
 std::optional<consume::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
@@ -99,12 +94,11 @@ std::optional<consume::failure> consumer::engine::attempt(batch messages, const 
 
 std::optional<consume::failure> consumer::engine::try_once(batch messages, const std::stop_token& cancel) {
   if (auto unfit = find_unfit(messages)) return unfit;
-  std::vector<bool> unseen;  // zoo only: a look that the decision wrongly relies on
-  if (zoo::has(zoo::bug::check_then_insert)) unseen = look_for_records(messages);
   const bool parked = messages[0]->parked.has_value();
   if (!parked) {
     take_over(fences_.of(messages), cancel);
     note_suspect(*messages[0], cancel);
+    moments_.before_the_claims([&] { return dedup_keys_of(messages).all; });
   }
   consume::handler_watch::attempt watched(watch_, cancel);
   auto tx = db_.begin(watched.token());
@@ -116,20 +110,12 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
   if (!judged->put_off.empty()) return failure{std::nullopt, {}, std::move(judged->put_off)};
   auto& todo = *judged;
   std::optional<announcement> next;
-  if (!parked && announce_with_batch_ && !split_) next = announce_due(tx);
-  if (zoo::has(zoo::bug::check_then_insert) && !parked)
-    for (std::size_t i = 0; i < todo.what.size(); ++i)
-      if (todo.what[i] == verdict::run || todo.what[i] == verdict::duplicate)
-        todo.what[i] = unseen[i] ? verdict::run : verdict::duplicate;
+  if (!parked && schedule_.is_left_to_the_batch() && !split_) next = announce_due(tx);
   if (auto why = run_handlers(tx, messages, todo, watched)) {
-    if (zoo::has(zoo::bug::claim_kept_after_failed_handler)) tx.commit("consumer.commit");
+    moments_.after_a_failure(tx);
     return why;
   }
-  if (zoo::has(zoo::bug::ack_before_commit) && !parked) {
-    std::vector<delivery_tag> tags;
-    for (const auto* one : messages) tags.push_back(one->content.tag);
-    subscription_->acknowledge(tags);
-  }
+  if (!parked) moments_.before_the_commit(*subscription_, messages);
   given_up_.clear();
   const auto of_the_batch = [&](const error& e) {
     if (is_stop(e, watched.token())) throw e;
@@ -177,25 +163,13 @@ std::optional<consume::failure> consumer::engine::find_unfit(batch messages) {
   return std::nullopt;
 }
 
-std::vector<bool> consumer::engine::look_for_records(batch messages) {
-  std::vector<bool> unseen;
-  auto look = db_.read();
-  const auto keys = dedup_keys_of(messages);
-  for (const auto& key : keys.all)
-    unseen.push_back(look.execute(queries::consume::is_processed, {options_.name, key}).empty());
-  return unseen;
-}
-
 // One that takes over from an owner that has not ended its work is careful with the first messages: one of
 // them may have killed it.
 void consumer::engine::take_over(const consume::fence_keeper::partitions& held,
                                  const std::stop_token& cancel) {
   const auto be_careful = [&](std::uint32_t partition) {
     cautious_[partition] = options_.batch_max;
-    env().log->write(log_level::warning, "cautious_mode",
-                     {{"consumer", options_.name},
-                      {"partition", std::string(fences_.name_of(partition))},
-                      {"messages", std::to_string(options_.batch_max)}});
+    report_.careful_with(fences_.name_of(partition), options_.batch_max);
   };
   fences_.take_over(db_, held, cancel, be_careful);
 }
@@ -262,7 +236,7 @@ class consumer::engine::open_batch final : public consume::handler_host {
     auto& one = *messages_[at];
     if (watched_.token().stop_requested() || how.why == failure_class::outage || one.parked) return false;
     if (home_.read_beside_) return false;
-    if (!zoo::has(zoo::bug::failed_part_kept) && !transaction_parts::drop(tx_)) return false;
+    if (!consume::take_back_part(tx_)) return false;
     home_.failed_alone(one, how);
     return true;
   }
@@ -371,7 +345,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
       case verdict::cautious:
         parking_.add(tx, {one, log, of.keys.all[i], 0, 1});
         parking_.hold_key(tx, m, of.keys.all[i], env().now());
-        expect_parked(env().now());
+        schedule_.expect(env().now());
         break;
       case verdict::beyond_horizon:
         give_up(tx, beyond_horizon(one));
@@ -379,7 +353,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
       case verdict::replay:
         if (!of.letters.at(i).blocks_key) break;
         parking_.go_on(tx, of.letters.at(i).what, "", env().now());
-        expect_parked(env().now());
+        schedule_.expect(env().now());
         break;
       case verdict::duplicate:
       case verdict::ignore:
@@ -417,7 +391,7 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
     const bool replay = !address_of(messages[i]->what()).empty();
     if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;
     if (what == verdict::cautious) less_cautious(messages[i]->content.tag.partition);
-    if (what != verdict::run && what != verdict::ignore) report_skipped(messages[i]->what(), what);
+    if (what != verdict::run && what != verdict::ignore) report_.skipped(messages[i]->what(), what);
     if (what != verdict::gone) done_.push_back(messages[i]);
   }
   if (counted[verdict::run] + counted[verdict::replay] > 0) {
@@ -425,49 +399,15 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
     last_success_ = env().now();
     resume();
   }
-  count("settle_consumer_applied_total", &consumer_counts::applied,
-        counted[verdict::run] + counted[verdict::replay]);
+  report_.applied(counted, charged_away);
+  report_.given_up(std::exchange(given_up_, {}));
   env().counters->add_times("settle_consumer_apply_delay_seconds", {{"consumer", options_.name}}, delays);
-  count("settle_consumer_duplicates_total", &consumer_counts::duplicates, counted[verdict::duplicate]);
-  count("settle_consumer_beyond_horizon_total", &consumer_counts::beyond_horizon,
-        counted[verdict::beyond_horizon]);
-  count("settle_consumer_ignored_total", &consumer_counts::ignored, counted[verdict::ignore]);
-  count("settle_consumer_parked_total", &consumer_counts::parked,
-        counted[verdict::behind] + counted[verdict::cautious] + counted[verdict::charge] - charged_away);
-  report_given_up();
-  count("settle_consumer_replays_total", &consumer_counts::replays, counted[verdict::replay]);
-  count("settle_consumer_others_replays_total", &consumer_counts::others_replays,
-        counted[verdict::others_replay]);
 }
 
 // One of its messages was looked after.
 void consumer::engine::less_cautious(std::uint32_t partition) {
   const auto careful = cautious_.find(partition);
   if (careful != cautious_.end() && careful->second > 0) --careful->second;
-}
-
-void consumer::engine::report_skipped(const message& m, verdict why) {
-  const auto said = [&]() -> std::pair<log_level, std::string_view> {
-    switch (why) {
-      case verdict::duplicate:
-        return {log_level::info, "duplicate_skipped"};
-      case verdict::beyond_horizon:
-        return {log_level::warning, "beyond_dedup_horizon"};
-      case verdict::behind:
-        return {log_level::info, "parked_behind"};
-      case verdict::cautious:
-        return {log_level::info, "parked_cautiously"};
-      case verdict::replay:
-        return {log_level::info, "replayed"};
-      case verdict::others_replay:
-        return {log_level::info, "replay_for_another"};
-      default:
-        return {log_level::debug, "settled"};
-    }
-  }();
-  if (!may_log(said.first, said.second)) return;
-  env().log->write(said.first, said.second,
-                   {{"consumer", options_.name}, {"message_id", m.id}, {"type", m.type}, {"key", m.key}});
 }
 
 }  // namespace settle::inline v0

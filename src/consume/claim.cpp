@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/zoo.hpp"
 #include "consume/engine.hpp"
 #include "dead_letter/shared.hpp"
 #include "queries/consume.hpp"
@@ -109,10 +108,7 @@ std::optional<consumer::engine::claimed_batch> consumer::engine::claim(transacti
     list_claims_ = batches_listed;
     return std::nullopt;
   }
-  if (zoo::has(zoo::bug::ack_lost_twice))
-    for (std::size_t i = 0; i < messages.size(); ++i)
-      if (made.what[i] == verdict::duplicate)
-        tx.execute(queries::consume::give_claim_back, {options_.name, keys[i]});
+  moments_.after_the_claims(tx, keys, made);
   const auto waiting = parking_.look(tx, std::move(found[found.size() - 2]), messages);
   made.put_off = put_off_held(messages, waiting);
   if (!made.put_off.empty()) return made;

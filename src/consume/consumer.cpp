@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/if_possible.hpp"
 #include "base/text.hpp"
 #include "consume/engine.hpp"
 #include "dead_letter/shared.hpp"
@@ -64,11 +63,18 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
     : db_(db),
       broker_(from),
       options_(options),
+      report_(db.env(), options.name),
+      moments_(db, options.name),
       fences_(options.name, options.takeover_wait),
       retention_(options.name, std::max(options.dedup_keep, from.traits().redelivers_for), db),
       parking_(options.name, db.speaks()),
+      schedule_({.retry_wait = options.retry_wait,
+                 .retry_wait_max = options.retry_wait_max,
+                 .idle_poll = options.idle_poll,
+                 .announced_for = consume::announced_for,
+                 .together_max = options.batch_max}),
       outage_({options.outage_wait, options.outage_wait_max}),
-      watch_(options.handler_timeout, [this] { report_late(); }) {
+      watch_(options.handler_timeout, [this] { report_.handler_is_late(options_.handler_timeout); }) {
   check(options);
 }
 
@@ -101,24 +107,13 @@ bool consumer::engine::run_once(const std::stop_token& cancel) {
 void consumer::engine::is_away(const error& why) {
   if (away_since_) return;
   away_since_ = env().now();
-  count("settle_consumer_pauses_total", &consumer_counts::pauses, 1);
-  env().log->write(log_level::error, "consumer_paused", {{"consumer", options_.name}, {"error", why.what()}});
+  report_.paused(why);
 }
 
 void consumer::engine::is_back() {
   if (!away_since_) return;
-  report_resumed(env().now() - *away_since_);
+  report_.resumed(env().now() - *away_since_);
   away_since_.reset();
-}
-
-// Said while it still runs: one that hangs outside of the database cannot be stopped, only kept from
-// committing.
-void consumer::engine::report_late() const {
-  env().counters->add("settle_consumer_handler_timeouts_total", {{"consumer", options_.name}});
-  env().log->write(
-      log_level::error, "handler_too_slow",
-      {{"consumer", options_.name},
-       {"handler_timeout_ms", std::to_string(options_.handler_timeout / std::chrono::milliseconds(1))}});
 }
 
 // Parked messages and new ones take turns.
@@ -191,8 +186,7 @@ void consumer::engine::fetch(const std::stop_token& cancel) {
 
 // The broker is asked whose it is. If it is still ours, it comes again, with all that was not acknowledged.
 void consumer::engine::drop_partition(const consume::partition_lost& why) {
-  env().log->write(log_level::warning, "partition_has_another_owner",
-                   {{"consumer", options_.name}, {"partition", std::string(fences_.name_of(why.partition))}});
+  report_.has_another_owner(fences_.name_of(why.partition));
   inbox_.revoke({{why.partition}});
   fences_.forget(why.partition);
   cautious_.erase(why.partition);
@@ -243,10 +237,7 @@ void consumer::engine::note_settled() noexcept {
     retention_.note_settled(tx);
     tx.commit("consumer.note_settled");
   } catch (const std::exception& e) {
-    if_possible([&] {
-      env().log->write(log_level::warning, "end_of_work_not_noted",
-                       {{"consumer", options_.name}, {"error", e.what()}});
-    });
+    report_.end_of_work_not_noted(e.what());
   }
 }
 
@@ -266,14 +257,9 @@ wakeup& consumer::engine::arrivals() {
 
 duration consumer::engine::idle_wait() const {
   const auto now = env().now();
-  auto until = outage_.may_try(now) ? parked_look_ : outage_.until();
+  auto until = outage_.may_try(now) ? schedule_.next_look() : outage_.until();
   if (inbox_.put_off_until() > now) until = std::min(until, inbox_.put_off_until());
   return std::clamp<duration>(until - now, std::chrono::milliseconds(1), options_.idle_poll);
-}
-
-consumer_counts consumer::engine::counts() const {
-  const std::scoped_lock lock(counts_mutex_);
-  return counts_;
 }
 
 // Nothing is under way here any more, so whoever comes next need not take it for a crash.
@@ -287,10 +273,7 @@ void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
     if (!unended_.empty()) tx.execute(consume::parking::end_of(unended_));
     tx.commit("consumer.end_work");
   } catch (const std::exception& e) {
-    if_possible([&] {
-      env().log->write(log_level::warning, "end_of_work_not_noted",
-                       {{"consumer", options_.name}, {"error", e.what()}});
-    });
+    report_.end_of_work_not_noted(e.what());
   }
   fences_.forget_epochs();
   unended_.clear();
@@ -312,10 +295,7 @@ void consumer::engine::leave() noexcept {
   try {
     if (subscription_) acknowledge();
   } catch (const std::exception& e) {
-    if_possible([&] {
-      env().log->write(log_level::warning, "acknowledge_failed",
-                       {{"consumer", options_.name}, {"error", e.what()}});
-    });
+    report_.acknowledge_failed(e.what());
   }
   if (subscription_ && !away_since_) note_settled();
   if (subscription_) subscription_->leave();

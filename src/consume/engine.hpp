@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/log_limit.hpp"
 #include "base/pause.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
@@ -20,7 +18,10 @@
 #include "consume/inbox.hpp"
 #include "consume/parking.hpp"
 #include "consume/plan.hpp"
+#include "consume/reporting.hpp"
 #include "consume/retention.hpp"
+#include "consume/retry_schedule.hpp"
+#include "consume/seams.hpp"
 #include "retry/outage.hpp"
 #include "settle/consume.hpp"
 #include "settle/dead_letter.hpp"
@@ -43,7 +44,7 @@ class consumer::engine {
   wakeup& arrivals();
   duration idle_wait() const;
   std::vector<subscribed> subscriptions() const { return handlers_.all(); }
-  consumer_counts counts() const;
+  consumer_counts counts() const { return report_.counts(); }
 
  private:
   using work = consume::work;
@@ -54,7 +55,6 @@ class consumer::engine {
   // consumer.cpp: the rounds.
   bool run_round(const std::stop_token& cancel);
   void is_away(const error& why);
-  void report_late() const;
   void is_back();
   void subscribe();
   void fetch(const std::stop_token& cancel);
@@ -73,16 +73,13 @@ class consumer::engine {
   bool is_done(const work& one) const;
   void end_stopped_holders();
   void failed_alone(work& one, const failed_attempt& how);
-  bool may_log(log_level level, std::string_view event);
   void pause(work& one, const failed_attempt& how);
   void resume();
-  void report_resumed(duration after);
   std::optional<failure_class> own_class(const std::exception& thrown, const message& m);
   failed_attempt describe(const std::exception& thrown, const message& m);
   duration jittered(duration wait) const;
   dead_letter letter_of(const work& of, dead_letter_reason why) const;
   void give_up(transaction& tx, dead_letter letter);
-  void report_given_up();
   void write_charge(transaction& tx, const work& of, std::string_view dedup);
   void write_parked_charge(transaction& tx, work& of);
 
@@ -94,19 +91,16 @@ class consumer::engine {
     timestamp at{};
     bool ends_unended = false;
   };
-  bool must_look_for_parked(timestamp now) const;
   std::vector<work> look_for_parked(transaction& look, timestamp now);
   void pull_parked(transaction& tx, timestamp now);
   announcement announce_due(transaction& tx);
   std::vector<work> due_and_handled(transaction& look, timestamp now);
-  void report_unhandled(const message& m);
   announcement announce(transaction& tx, std::vector<work> due, timestamp now);
   void is_announced(announcement made);
   void will_not_run(const announcement& made);
   bool run_announced(const std::stop_token& cancel);
   void try_parked(batch messages, timestamp enough, const std::stop_token& cancel);
   void settle_parked(batch messages, const std::stop_token& cancel);
-  void expect_parked(timestamp due);
 
   // attempt.cpp: one transaction.
   consume::judging judging_now() const { return {options_, env().now()}; }
@@ -120,7 +114,6 @@ class consumer::engine {
   std::string_view address_of(const message& m) const;
   std::optional<failure> find_unfit(batch messages);
   consume::inbox::predicate alone() const;
-  std::vector<bool> look_for_records(batch messages);
   void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
   std::string_view log_of(const work& of) const;
   void less_cautious(std::uint32_t partition);
@@ -143,7 +136,6 @@ class consumer::engine {
   void write_down(transaction& tx, batch messages, claimed_batch& of);
   dead_letter beyond_horizon(const work& of) const;
   void succeeded(batch messages, const claimed_batch& of);
-  void report_skipped(const message& m, verdict why);
 
   // claim.cpp: which of a batch's messages run.
   std::optional<claimed_batch> claim(transaction& tx, batch messages);
@@ -163,18 +155,18 @@ class consumer::engine {
   void take_replays(transaction& tx, batch messages, claimed_batch& of) const;
   void give_claims_back(transaction& tx, batch messages, claimed_batch& of) const;
 
-  // An empty metric: it is counted elsewhere.
-  void count(std::string_view metric, std::int64_t consumer_counts::* which, std::int64_t by);
-
   database& db_;
   broker& broker_;
   consumer_options options_;
+  consume::reporting report_;
+  consume::attempt_moments moments_;
   consume::handler_table handlers_;
   std::unique_ptr<subscription> subscription_;
   consume::inbox inbox_;
   consume::fence_keeper fences_;
   consume::retention retention_;
   consume::parking parking_;
+  consume::retry_schedule schedule_;
   retry::outage outage_;
   consume::handler_watch watch_;
   class : public wakeup {
@@ -185,15 +177,10 @@ class consumer::engine {
   std::vector<work*> done_;                   // of this run: committed
   std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
   timestamp unacknowledged_since_{};
-  timestamp parked_look_{};           // when to look for parked messages next
-  timestamp gather_until_{};          // not before this while there is other work: few were due the last time
-  std::size_t retry_together_ = 1;    // parked messages per transaction
-  bool wait_too_long_ = false;        // parked messages, as the last look has found
-  bool announce_with_batch_ = false;  // parked messages that are due
-  bool others_park_ = false;          // what this consumer has no handler for
-  bool split_ = false;                // the batch at hand was
-  bool read_beside_ = false;          // the last handler has read what its transaction does not show
-  announcement announced_;            // committed, and not run yet
+  bool others_park_ = false;             // what this consumer has no handler for
+  bool split_ = false;                   // the batch at hand was
+  bool read_beside_ = false;             // the last handler has read what its transaction does not show
+  announcement announced_;               // committed, and not run yet
   std::vector<std::int64_t> unended_;    // announced parked messages that did not run, through nobody's fault
   std::int64_t successes_ = 0;           // transactions with handlers that committed
   timestamp last_success_{};             // when the last of them did
@@ -202,9 +189,6 @@ class consumer::engine {
       cautious_;  // partitions whose last owner died: messages to be careful with
   // Keys that another process has, by topic and key: since when, as far as this one knows.
   std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;
-  std::map<std::string_view, log_limit> log_limits_;  // by event
-  mutable std::mutex counts_mutex_;
-  consumer_counts counts_;
   double handler_us_ = 0;      // running average per message
   time_counts handler_times_;  // of this attempt
   int list_claims_ = 0;        // so many batches more ask which of their claims are new, where that costs

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "base/zoo.hpp"
 #include "consume/engine.hpp"
 #include "consume/retry_policy.hpp"
+#include "consume/seams.hpp"
 #include "consume/splitter.hpp"
 #include "dead_letter/shared.hpp"
 #include "settle/metrics.hpp"
@@ -14,10 +14,6 @@ namespace settle::inline v0 {
 namespace {
 
 constexpr std::size_t error_bytes_max = 4000;
-constexpr std::int64_t lines_per_second = 100;  // of one event
-
-std::string count_text(std::int64_t number) { return std::to_string(number); }
-std::string milliseconds(duration of) { return std::to_string(of / std::chrono::milliseconds(1)); }
 
 }  // namespace
 
@@ -67,17 +63,14 @@ std::optional<failure_class> consumer::engine::own_class(const std::exception& t
     why = e.what();
   } catch (...) {
   }
-  if (may_log(log_level::error, "classify_failed"))
-    env().log->write(log_level::error, "classify_failed",
-                     {{"consumer", options_.name}, {"message_id", m.id}, {"error", why}});
+  report_.classify_failed(m, why);
   return std::nullopt;
 }
 
 failed_attempt consumer::engine::describe(const std::exception& thrown, const message& m) {
   auto why = own_class(thrown, m);
   if (!why) why = class_of(thrown);
-  if (zoo::has(zoo::bug::charge_for_an_outage) && why == failure_class::outage) why = failure_class::poison;
-  return {env().now(), *why, storable_text(thrown.what(), error_bytes_max)};
+  return {env().now(), consume::counted_as(*why), storable_text(thrown.what(), error_bytes_max)};
 }
 
 // The charge is written with the next transaction; if the process ends before, the message is simply tried
@@ -89,52 +82,17 @@ void consumer::engine::failed_alone(work& one, const failed_attempt& how) {
     return;
   }
   one.charge = how;
-  count("settle_consumer_failures_total", &consumer_counts::failures, 1);
-  const auto& m = one.what();
-  if (!may_log(log_level::warning, "handler_failed")) return;
-  env().log->write(log_level::warning, "handler_failed",
-                   {{"consumer", options_.name},
-                    {"message_id", m.id},
-                    {"topic", m.topic},
-                    {"type", m.type},
-                    {"key", m.key},
-                    {"class", std::string(to_string(how.why))},
-                    {"failures", count_text(one.parked ? one.parked->attempts + 1 : 1)},
-                    {"error", how.error}});
-}
-
-// Lines about single messages: there may be a great many of them.
-bool consumer::engine::may_log(log_level level, std::string_view event) {
-  if (!env().log->enabled(level)) return false;
-  const auto left_out = log_limits_.try_emplace(event, lines_per_second).first->second.ask(env().now());
-  if (left_out.value_or(0) > 0)
-    env().log->write(
-        level, "lines_left_out",
-        {{"consumer", options_.name}, {"event", std::string(event)}, {"lines", count_text(*left_out)}});
-  return left_out.has_value();
+  report_.failed(one, how);
 }
 
 void consumer::engine::pause(work& one, const failed_attempt& how) {
   one.outages.meet(successes_);
-  const bool begins = !outage_.lasts();
   outage_.goes_on(env().now());
-  if (begins) count("settle_consumer_pauses_total", &consumer_counts::pauses, 1);
-  env().log->write(begins ? log_level::error : log_level::info,
-                   begins ? "consumer_paused" : "consumer_still_paused",
-                   {{"consumer", options_.name},
-                    {"message_id", one.what().id},
-                    {"tries", count_text(outage_.failures())},
-                    {"retry_in_ms", milliseconds(outage_.until() - env().now())},
-                    {"error", how.error}});
+  report_.paused(one, how, outage_);
 }
 
 void consumer::engine::resume() {
-  if (outage_.lasts()) report_resumed(outage_.ends(env().now()));
-}
-
-void consumer::engine::report_resumed(duration after) {
-  env().log->write(log_level::warning, "consumer_resumed",
-                   {{"consumer", options_.name}, {"paused_ms", milliseconds(after)}});
+  if (outage_.lasts()) report_.resumed(outage_.ends(env().now()));
 }
 
 duration consumer::engine::jittered(duration wait) const {
@@ -163,13 +121,6 @@ void consumer::engine::give_up(transaction& tx, dead_letter letter) {
   given_up_.push_back(std::move(letter));
 }
 
-// Not before the commit: what rolls back has not been given up.
-void consumer::engine::report_given_up() {
-  const auto letters = std::exchange(given_up_, {});
-  count("", &consumer_counts::dead_letters, std::ssize(letters));
-  for (const auto& one : letters) report_dead_letter(env(), one, may_log(log_level::error, "dead_lettered"));
-}
-
 // Of a message that came from the broker.
 void consumer::engine::write_charge(transaction& tx, const work& of, std::string_view dedup) {
   const auto& m = of.what();
@@ -177,7 +128,7 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
     replay_failed(tx, m, *of.charge);
     return;
   }
-  if (zoo::has(zoo::bug::claim_outside_rolled_back_part)) return;
+  if (!consume::charges_are_written()) return;
   if (of.given_up()) {
     const auto letter = letter_of(of, *of.judged->give_up);
     give_up(tx, letter);
@@ -188,7 +139,7 @@ void consumer::engine::write_charge(transaction& tx, const work& of, std::string
   const auto failed = retry::tally().after(of.charge->why);
   parking_.add(tx, {of, log_of(of), dedup, failed.attempts, 0, {*of.charge}, failed.charged});
   parking_.hold_key(tx, m, dedup, next);
-  expect_parked(next);
+  schedule_.expect(next);
 }
 
 void consumer::engine::write_parked_charge(transaction& tx, work& of) {
@@ -207,7 +158,7 @@ void consumer::engine::write_parked_charge(transaction& tx, work& of) {
     history.push_back(*of.charge);
     const auto next = of.charge->at + jittered(of.judged->wait);
     parking_.charge(tx, of, history, next);
-    expect_parked(next);
+    schedule_.expect(next);
     return;
   }
   const auto letter = letter_of(of, *of.judged->give_up);
@@ -217,14 +168,6 @@ void consumer::engine::write_parked_charge(transaction& tx, work& of) {
     parking_.block_key(tx, of.what());
   else
     parking_.go_on(tx, of.what(), place.single, env().now());
-}
-
-void consumer::engine::count(std::string_view metric, std::int64_t consumer_counts::* which,
-                             std::int64_t by) {
-  if (by == 0) return;
-  if (!metric.empty()) env().counters->add(metric, {{"consumer", options_.name}}, by);
-  const std::scoped_lock lock(counts_mutex_);
-  counts_.*which += by;
 }
 
 }  // namespace settle::inline v0

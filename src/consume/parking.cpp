@@ -146,10 +146,10 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
   return found;
 }
 
-std::optional<parking::range> parking::later(transaction& look) const {
+std::optional<retry_schedule::range> parking::later(transaction& look) const {
   const auto found = look.execute(queries::consume::read_next_due, {consumer_});
   if (found[0][0].is_null()) return std::nullopt;
-  return range{found[0][0].time(), found[0][1].time()};
+  return retry_schedule::range{found[0][0].time(), found[0][1].time()};
 }
 
 void parking::pull(transaction& tx, timestamp now, timestamp latest) const {

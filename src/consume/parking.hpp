@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "consume/retry_schedule.hpp"
 #include "consume/work.hpp"
 #include "settle/consume.hpp"
 #include "settle/database.hpp"
@@ -61,10 +62,7 @@ class parking {
   std::vector<work> due(transaction& look, std::size_t most, timestamp now,
                         std::span<const subscribed> handled) const;
   // When the first and the last one may be tried that may not yet.
-  struct range {
-    timestamp first, last;
-  };
-  std::optional<range> later(transaction& look) const;
+  std::optional<retry_schedule::range> later(transaction& look) const;
   // Whatever was to wait until after `latest` is due now: a clock was set back.
   void pull(transaction& tx, timestamp now, timestamp latest) const;
 

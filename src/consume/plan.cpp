@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/zoo.hpp"
 #include "consume/retry_policy.hpp"
+#include "consume/seams.hpp"
 
 namespace settle::consume {
 namespace {
@@ -30,8 +30,7 @@ void plan::judge_fresh(batch messages, std::span<const std::size_t> fresh, facts
     const auto careful = known.careful.find(one.content.tag.partition);
     if (known.beyond[n])
       verdict_on = verdict::beyond_horizon;
-    else if (!m.key.empty() && known.waiting.contains({m.topic, m.key}) &&
-             !zoo::has(zoo::bug::overtaking_a_parked_key))
+    else if (!m.key.empty() && known.waiting.contains({m.topic, m.key}) && !may_overtake())
       verdict_on = verdict::behind;
     else if (one.charge) {
       verdict_on = verdict::charge;
@@ -60,8 +59,7 @@ void plan::leave_out(batch messages, std::size_t at) {
   what[at] = verdict::left_out;
   failed.push_back(one);
   for (auto later = at + 1; later < messages.size(); ++later)
-    if (is_open(what[later]) && same_key(one->what(), messages[later]->what()) &&
-        !(zoo::has(zoo::bug::charge_kept_when_left_out) && what[later] != verdict::run))
+    if (is_open(what[later]) && same_key(one->what(), messages[later]->what()) && leaves_with_it(what[later]))
       what[later] = verdict::left_out;
 }
 

@@ -13,7 +13,7 @@
 #include "base/lanes.hpp"
 #include "base/packed.hpp"
 #include "base/sortable.hpp"
-#include "base/zoo.hpp"
+#include "consume/seams.hpp"
 #include "queries/consume.hpp"
 #include "settle/error.hpp"
 
@@ -170,8 +170,8 @@ void retention::look_again_later() {
 
 // The first batch that has to stay, or nothing if that is the oldest.
 std::optional<std::int64_t> retention::first_to_keep(transaction& tx, std::int64_t batches_max) const {
-  const auto& look = zoo::has(zoo::bug::retention_by_wrong_clock) ? queries::consume::first_young_batch
-                                                                  : queries::consume::first_batch_to_keep;
+  const auto& look = records_outlast_redelivery() ? queries::consume::first_batch_to_keep
+                                                  : queries::consume::first_young_batch;
   const auto found = tx.execute(look, {consumer_, env_.now() - keep_, batches_max});
   const auto keep = found[0][0].integer();
   const auto oldest = found[0][1].integer();
@@ -206,8 +206,7 @@ std::int64_t retention::expire(transaction& tx, std::int64_t batches_max) {
     look_again_later();
     return 0;
   }
-  if (!zoo::has(zoo::bug::retention_by_wrong_clock))
-    tx.execute(queries::consume::raise_horizons, {consumer_, *keep});
+  if (records_outlast_redelivery()) tx.execute(queries::consume::raise_horizons, {consumer_, *keep});
   const auto gone = tx.execute(queries::consume::delete_records_below, {consumer_, *keep}).affected();
   tx.execute(queries::consume::delete_batches_below, {consumer_, *keep});
   return gone;

@@ -7,16 +7,6 @@
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
-namespace {
-
-constexpr std::size_t worth_a_look = 8;  // parked messages: each look that finds some costs a commit
-constexpr int gathered_part = 10;        // of retry_wait
-
-}  // namespace
-
-// So that it need not be asked for while there is other work.
-void consumer::engine::expect_parked(timestamp due) { parked_look_ = std::min(parked_look_, due); }
-
 // Those that are due and have a handler. Another version of this consumer has parked the others: they are
 // left to it, and later ones of their keys with them.
 std::vector<consume::work> consumer::engine::due_and_handled(transaction& look, timestamp now) {
@@ -26,7 +16,7 @@ std::vector<consume::work> consumer::engine::due_and_handled(transaction& look, 
     std::set<std::tuple<std::string, std::string, std::string>> left;
     const auto gone = std::erase_if(due, [&](const work& one) {
       const std::tuple key(one.what().topic, one.what().key, one.parked->single);
-      if (handlers_.of(one.what()) == nullptr && left.insert(key).second) report_unhandled(one.what());
+      if (handlers_.of(one.what()) == nullptr && left.insert(key).second) report_.unhandled(one.what());
       return left.contains(key);
     });
     if (gone == 0 || others_park_) return due;
@@ -34,44 +24,17 @@ std::vector<consume::work> consumer::engine::due_and_handled(transaction& look, 
   }
 }
 
-void consumer::engine::report_unhandled(const message& m) {
-  if (!may_log(log_level::warning, "parked_without_handler")) return;
-  env().log->write(log_level::warning, "parked_without_handler",
-                   {{"consumer", options_.name},
-                    {"message_id", m.id},
-                    {"topic", m.topic},
-                    {"type", m.type},
-                    {"key", m.key}});
-}
-
-// If none is due, says when to look next, and lets those come now that wait for too long: a clock was set
-// back.
+// If none is due, the schedule learns when to look next.
 std::vector<consume::work> consumer::engine::look_for_parked(transaction& look, timestamp now) {
-  parked_look_ = now;
-  wait_too_long_ = false;
+  schedule_.looking(now);
   auto due = due_and_handled(look, now);
-  if (!due.empty()) return due;
-  const auto later = parking_.later(look);
-  auto next = later ? later->first : timestamp::max();
-  if (next <= now) next = now + options_.retry_wait;  // others have it in hand, or a handler for it
-  parked_look_ = std::clamp<timestamp>(next, now + duration(1), now + options_.idle_poll);
-  wait_too_long_ = later && later->last > now + 2 * options_.retry_wait_max + consume::announced_for;
-  return {};
+  if (due.empty()) schedule_.found_none(now, parking_.later(look));
+  return due;
 }
 
 void consumer::engine::pull_parked(transaction& tx, timestamp now) {
-  parking_.pull(tx, now, now + 2 * options_.retry_wait_max + consume::announced_for);
-  parked_look_ = now;
-  wait_too_long_ = false;
-}
-
-// Others may park messages too, so there is a look now and then in any case. Under load, those that come due
-// shortly after each other go together, a tenth of retry_wait later at most.
-bool consumer::engine::must_look_for_parked(timestamp now) const {
-  const bool clock_set_back = parked_look_ - now > options_.idle_poll;
-  if (now < parked_look_ && !clock_set_back) return false;
-  const duration gather = options_.retry_wait / gathered_part;
-  return inbox_.size() == 0 || now >= gather_until_ || gather_until_ - now > gather;
+  parking_.pull(tx, now, schedule_.latest(now));
+  schedule_.pulled(now);
 }
 
 // Under load they are announced by the next batch's transaction, which commits anyway, and run right after
@@ -80,18 +43,15 @@ bool consumer::engine::must_look_for_parked(timestamp now) const {
 bool consumer::engine::retry_parked(const std::stop_token& cancel) {
   if (!announced_.messages.empty()) return run_announced(cancel);
   const auto now = env().now();
-  if (!must_look_for_parked(now)) return false;
-  const bool missed = std::exchange(announce_with_batch_, false);
-  announce_with_batch_ = inbox_.size() > 0 && !missed;
-  if (announce_with_batch_) return false;
+  if (schedule_.ask(now, inbox_.size() > 0) != consume::retry_schedule::look::now) return false;
   std::vector<work> due;
   {
     auto look = db_.read();
     due = look_for_parked(look, now);
   }
-  if (due.empty() && !wait_too_long_) return false;
+  if (due.empty() && !schedule_.somebody_waits_too_long()) return false;
   auto tx = db_.begin(cancel);
-  if (wait_too_long_) pull_parked(tx, now);
+  if (schedule_.somebody_waits_too_long()) pull_parked(tx, now);
   auto announced = announce(tx, std::move(due), now);
   try {
     tx.commit("consumer.announce");
@@ -107,7 +67,7 @@ bool consumer::engine::retry_parked(const std::stop_token& cancel) {
 consumer::engine::announcement consumer::engine::announce_due(transaction& tx) {
   const auto now = env().now();
   auto due = look_for_parked(tx, now);
-  if (wait_too_long_) pull_parked(tx, now);
+  if (schedule_.somebody_waits_too_long()) pull_parked(tx, now);
   return announce(tx, std::move(due), now);
 }
 
@@ -125,16 +85,14 @@ consumer::engine::announcement consumer::engine::announce(transaction& tx, std::
   std::vector<work*> all;
   for (auto& one : due) all.push_back(&one);
   const auto ours = parking_.start(tx, all, now);
-  if (ours.empty()) parked_look_ = now + options_.retry_wait;  // somebody else is at it
+  if (ours.empty()) schedule_.all_elsewhere(now);
   for (auto* one : ours) made.messages.push_back(std::move(*one));
   return made;
 }
 
 // It has committed.
 void consumer::engine::is_announced(announcement made) {
-  announce_with_batch_ = false;
-  const bool few = made.messages.size() < worth_a_look;
-  gather_until_ = few ? made.at + options_.retry_wait / gathered_part : made.at;
+  schedule_.announced(made.at, made.messages.size());
   if (made.ends_unended) unended_.clear();
   announced_ = std::move(made);
 }
@@ -152,7 +110,7 @@ bool consumer::engine::run_announced(const std::stop_token& cancel) {
   try {
     done_.clear();
     const auto enough = all.at + consume::announced_for / 2;
-    if (env().now() >= enough) announce_with_batch_ = true;  // as if the batch had come to nothing
+    if (env().now() >= enough) schedule_.came_too_late();
     if (!retry::has_crashed_enough(ours[0]->parked->starts)) try_parked(ours, enough, cancel);
     const auto done = std::exchange(done_, {});
     std::vector<work*> rest;
@@ -167,14 +125,13 @@ bool consumer::engine::run_announced(const std::stop_token& cancel) {
   return true;
 }
 
-// What has failed will probably fail again, so it begins alone; where all goes well, ever more go together.
 // Others must not take those for abandoned that are still to come, so none begins after `enough`.
 void consumer::engine::try_parked(batch messages, timestamp enough, const std::stop_token& cancel) {
   std::set<consume::key_view> not_done;
   const auto needs_all = alone();
   for (std::size_t at = 0, next = 0; at < messages.size() && env().now() < enough; at = next) {
     std::vector<work*> chunk;
-    for (next = at; next < messages.size() && next - at < retry_together_; ++next) {
+    for (next = at; next < messages.size() && next - at < schedule_.together(); ++next) {
       const auto& m = messages[next]->what();
       if (next > at && (needs_all(m) || needs_all(messages[at]->what()))) break;
       if (m.key.empty() || !not_done.contains({m.topic, m.key})) chunk.push_back(messages[next]);
@@ -182,9 +139,8 @@ void consumer::engine::try_parked(batch messages, timestamp enough, const std::s
     if (chunk.empty()) continue;
     env().counters->add("settle_consumer_retries_total", {{"consumer", options_.name}}, std::ssize(chunk));
     apply(chunk, cancel);
-    retry_together_ = std::min(2 * retry_together_, options_.batch_max);
+    schedule_.tried(std::ranges::none_of(chunk, [](const work* one) { return one->charge.has_value(); }));
     for (const auto* one : chunk) {
-      if (one->charge) retry_together_ = 1;
       // Also one that somebody else holds: those behind it must not get past it.
       if (!is_done(*one)) not_done.emplace(one->what().topic, one->what().key);
     }
@@ -219,7 +175,7 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
   }
   parking_.end(tx, not_run);
   tx.commit("consumer.charge");
-  report_given_up();
+  report_.given_up(std::exchange(given_up_, {}));
 }
 
 }  // namespace settle::inline v0
