@@ -66,7 +66,7 @@ set_tests_properties(
   package.use_shared package.use_static package.use_beast package.use_pkg_config package.unknown_component_is_named
   PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)
 
-# Without the clients of other databases: what is left of the tests, and what the programs say. Builds all of it.
+# Without the clients of other databases: tests of what is left, and what the programs say.
 if(NOT SETTLE_DRIVERS_LEFT_OUT)
   add_test(NAME package.without_clients
     COMMAND ${here}/build_without_clients ${PROJECT_SOURCE_DIR} ${work}/without_clients ${compiler})
