@@ -62,7 +62,7 @@ function may(from, to) {
   if (to == "system" || to ~ /^library:/) return 1
   if (to == "demo" || to == "tests" || to == "support") return 0
   # The programs still read the embedded broker's tables themselves, for status, tail and gauges.
-  if (to == "queries:broker") return from == "driver:sqlite" || from == "cli" || from == "daemon"
+  if (to == "queries:broker") return from == "driver:sqlite"
   if (from == "cli" || from == "daemon") return to !~ /^(cli|daemon|driver:.*|client:.*)$/
   if (to ~ /^client:/) return from == "driver:" substr(to, 8)
   if (to == "adapter") return 0

@@ -1,4 +1,5 @@
-// One attempt at a batch: fence, claims, handlers and commit in one transaction.
+// The steps of an attempt at a batch: what is unfit, whose partition it is, the handlers, what is written
+// down.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -9,8 +10,6 @@
 #include "consume/handler_run.hpp"
 #include "consume/seams.hpp"
 #include "dead_letter/shared.hpp"
-#include "queries/consume.hpp"
-#include "queries/sql.hpp"
 #include "retry/crashes.hpp"
 #include "settle/driver/database.hpp"
 #include "settle/metrics.hpp"
@@ -18,11 +17,6 @@
 
 namespace settle::inline v0 {
 namespace {
-
-// Not a failure of the handler: it was made to stop.
-bool is_stop(const error& e, const std::stop_token& asked) {
-  return e.code() == errc::cancelled && asked.stop_requested();
-}
 
 // Of ids and names: what the indexes of every database can hold, several of them together.
 constexpr std::size_t text_bytes_max = 1024;
@@ -84,64 +78,6 @@ consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) con
 
 std::string_view consumer::engine::address_of(const message& m) const {
   return consume::addressed_to(m, options_.name);
-}
-
-std::optional<consume::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
-  auto why = try_once(messages, cancel);
-  if (why && why->put_off.empty()) split_ = true;
-  return why;
-}
-
-std::optional<consume::failure> consumer::engine::try_once(batch messages, const std::stop_token& cancel) {
-  if (auto unfit = find_unfit(messages)) return unfit;
-  const bool parked = messages[0]->parked.has_value();
-  if (!parked) {
-    take_over(fences_.of(messages), cancel);
-    note_suspect(*messages[0], cancel);
-    moments_.before_the_claims([&] { return dedup_keys_of(messages).all; });
-  }
-  consume::handler_watch::attempt watched(watch_, cancel);
-  auto tx = db_.begin(watched.token());
-  auto judged = parked ? std::optional(take_parked(tx, messages)) : claim(tx, messages);
-  if (!judged) {
-    tx.rollback();
-    return try_once(messages, cancel);
-  }
-  if (!judged->put_off.empty()) return failure{std::nullopt, {}, std::move(judged->put_off)};
-  auto& todo = *judged;
-  std::optional<announcement> next;
-  if (!parked && schedule_.is_left_to_the_batch() && !split_) next = announce_due(tx);
-  if (auto why = run_handlers(tx, messages, todo, watched)) {
-    moments_.after_a_failure(tx);
-    return why;
-  }
-  if (!parked) moments_.before_the_commit(*subscription_, messages);
-  given_up_.clear();
-  const auto of_the_batch = [&](const error& e) {
-    if (is_stop(e, watched.token())) throw e;
-    return failure{std::nullopt, describe(e, messages[0]->what())};
-  };
-  bool expires = false;
-  try {  // what handlers have posted may fail only now
-    write_down(tx, messages, todo);
-    expires = retention_.may_expire(tx);
-  } catch (const error& e) {
-    return of_the_batch(e);
-  }
-  // After the handlers, because others wait for what is removed. Two batches: faster than they come in.
-  if (expires) retention_.expire(tx, 2);
-  try {
-    tx.post(queries::sql::keep_durable);
-    tx.commit("consumer.commit");
-  } catch (const error& e) {
-    // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
-    if (next && e.outcome_unknown()) will_not_run(*next);
-    return of_the_batch(e);
-  }
-  if (!todo.fresh.empty()) retention_.note_committed();
-  if (next) is_announced(std::move(*next));
-  succeeded(messages, todo);
-  return todo.left_out_of(messages);
 }
 
 // A message that nobody can tell from another one, or that no database can hold, fails before it is claimed.
@@ -309,7 +245,7 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
     transaction_parts::end(tx);
   } catch (const error& e) {
     failed = describe(e, m);
-    stopped = is_stop(e, watched.token());
+    stopped = watched.is_stop(e);
   } catch (const std::exception& e) {
     failed = describe(e, m);
   } catch (...) {

@@ -11,11 +11,8 @@
 namespace settle::inline v0 {
 namespace {
 
-constexpr std::size_t read_ahead = 8;          // batches per fetch
-constexpr std::int64_t sweep_batches = 16;     // of records per sweep, when there is no other work
-constexpr std::size_t acknowledge_after = 16;  // batches per acknowledgement, under load
-constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for slow handlers
-constexpr duration abandon_within = std::chrono::seconds(1);             // then a stop costs a little care
+constexpr std::int64_t sweep_batches = 16;  // of records per sweep, when there is no other work
+constexpr duration abandon_within = std::chrono::seconds(1);  // then a stop costs a little care
 
 void check_waits(const consumer_options& options) {
   if (options.retry_wait <= duration::zero() || options.retry_wait_max < options.retry_wait ||
@@ -116,72 +113,12 @@ void consumer::engine::is_back() {
   away_since_.reset();
 }
 
-// Parked messages and new ones take turns.
-bool consumer::engine::run_round(const std::stop_token& cancel) {
-  subscribe();
-  fetch(cancel);
-  if (!outage_.may_try(env().now())) {
-    acknowledge(cancel);
-    return false;
-  }
-  // With nothing else at hand, one of the parked messages tells whether an outage is over.
-  const bool retried = (!outage_.lasts() || inbox_.size() == 0) && retry_parked(cancel);
-  if (run_arrived(cancel) || retried) return true;
-  if (inbox_.size() == 0)
-    cautious_.clear();  // what the last owner can have had in hand has arrived, and is done
-  acknowledge(cancel);
-  return sweep(cancel);
-}
-
 // What a replay will need is not known before its letter is.
 consume::inbox::predicate consumer::engine::alone() const {
   return [this](const message& m) {
     const auto* handler = handlers_.of(m);
     return !replay_address(m).empty() || (handler != nullptr && handler->alone);
   };
-}
-
-bool consumer::engine::run_arrived(const std::stop_token& cancel) {
-  const auto messages =
-      outage_.lasts() ? inbox_.probe(env().now()) : inbox_.next_batch(batch_limit(), alone(), env().now());
-  if (messages.empty()) return false;
-  done_.clear();
-  split_ = false;
-  try {
-    apply(messages, cancel);
-  } catch (const consume::partition_lost& e) {
-    take_done();
-    drop_partition(e);
-    return true;
-  } catch (...) {
-    take_done();  // what did commit stays done, whatever stopped the rest
-    throw;
-  }
-  take_done();
-  run_announced(cancel);
-  const bool many = unacknowledged_.size() >= acknowledge_after * options_.batch_max;
-  if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge(cancel);
-  return outage_.may_try(env().now());
-}
-
-// Several batches are read ahead: one look at each partition serves them all. During an outage something is
-// needed to try whether it is over, and not only what has failed for it: that may be alone with it.
-void consumer::engine::fetch(const std::stop_token& cancel) {
-  const auto room = options_.in_flight_max - std::min(inbox_.size(), options_.in_flight_max);
-  const bool enough =
-      outage_.lasts() ? inbox_.has_untried(env().now()) : inbox_.ready(env().now()) >= options_.batch_max;
-  const auto wanted = enough ? 0 : std::min(room, read_ahead * options_.batch_max);
-  auto arrived = subscription_->fetch(wanted, {options_.broker_timeout, cancel});
-  if (!arrived.revoked.empty()) {
-    fences_.release(db_, arrived.revoked);
-    held_elsewhere_.clear();
-  }
-  inbox_.revoke(arrived.revoked);
-  for (const auto which : arrived.revoked) cautious_.erase(which);
-  for (const auto& one : arrived.assigned) fences_.assign(one, env().ids->next().text());
-  const auto held = fences_.of(arrived.deliveries);
-  inbox_.add(std::move(arrived.deliveries));
-  take_over(held, cancel);
 }
 
 // The broker is asked whose it is. If it is still ours, it comes again, with all that was not acknowledged.
@@ -196,22 +133,6 @@ void consumer::engine::drop_partition(const consume::partition_lost& why) {
 // Where it was delivered from; empty, if the broker hands out single messages.
 std::string_view consumer::engine::log_of(const work& of) const {
   return of.parked ? std::string_view(of.parked->log) : fences_.name_of(of.content.tag.partition);
-}
-
-void consumer::engine::take_done() {
-  const auto done = std::exchange(done_, {});
-  if (unacknowledged_.empty()) unacknowledged_since_ = env().now();
-  for (const auto* one : done) unacknowledged_.push_back(one->content.tag);
-  inbox_.finished(done);
-}
-
-// Committed work is acknowledged when there is nothing else to do, and under load once for several
-// batches: until then a crash only means that it is delivered again and skipped.
-void consumer::engine::acknowledge(const std::stop_token& cancel) {
-  if (unacknowledged_.empty()) return;
-  const auto tags = std::exchange(unacknowledged_, {});
-  with_fault_points(env(), "consumer.acknowledge",
-                    [&] { subscription_->acknowledge(tags, {options_.broker_timeout, cancel}); });
 }
 
 // Old records go in transactions that commit anyway. A consumer without work makes one only if there is

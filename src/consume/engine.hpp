@@ -52,16 +52,21 @@ class consumer::engine {
   using verdict = consume::verdict;
   using failure = consume::failure;
 
-  // consumer.cpp: the rounds.
+  // round.cpp: fetch, run a batch, acknowledge.
   bool run_round(const std::stop_token& cancel);
+  void fetch(const std::stop_token& cancel);
+  void require_assigned(std::span<const delivery> arrived) const;
+  bool run_arrived(const std::stop_token& cancel);
+  std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
+  std::optional<failure> try_once(batch messages, const std::stop_token& cancel);
+  void take_done();
+  void acknowledge(const std::stop_token& cancel = {});
+
+  // consumer.cpp: beginning and end.
   void is_away(const error& why);
   void is_back();
   void subscribe();
-  void fetch(const std::stop_token& cancel);
   void drop_partition(const consume::partition_lost& why);
-  bool run_arrived(const std::stop_token& cancel);
-  void take_done();
-  void acknowledge(const std::stop_token& cancel = {});
   bool sweep(const std::stop_token& cancel);
   void note_settled() noexcept;
   void end_work(const std::stop_token& cancel) noexcept;
@@ -102,9 +107,8 @@ class consumer::engine {
   void try_parked(batch messages, timestamp enough, const std::stop_token& cancel);
   void settle_parked(batch messages, const std::stop_token& cancel);
 
-  // attempt.cpp: one transaction.
+  // attempt.cpp: the steps of an attempt.
   consume::judging judging_now() const { return {options_, env().now()}; }
-  std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
   // The deduplication keys of a batch, in its order. They view the messages where they can.
   struct dedup_keys {
     std::vector<std::string_view> all;
@@ -130,7 +134,6 @@ class consumer::engine {
   class open_batch;
   std::optional<failure> run_handlers(owned_transaction& tx, batch messages, claimed_batch& of,
                                       consume::handler_watch::attempt& watched);
-  std::optional<failure> try_once(batch messages, const std::stop_token& cancel);
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, claimed_batch& of);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "settle/environment.hpp"
+#include "settle/error.hpp"
 
 namespace settle::consume {
 
@@ -27,6 +28,10 @@ class handler_watch {
         : home_(home), forward_(cancel, [this] { stop_.request_stop(); }) {}
 
     std::stop_token token() const { return stop_.get_token(); }
+    // Not a failure of the handler: it was made to stop.
+    bool is_stop(const error& e) const {
+      return e.code() == errc::cancelled && stop_.get_token().stop_requested();
+    }
     void handler_begins() { home_.begin(stop_); }
     bool handler_ends() { return home_.end(); }  // true: too late
 

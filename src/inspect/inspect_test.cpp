@@ -127,8 +127,10 @@ TEST_F(inspecting, relays_are_counted_while_their_leases_run) {
 
 TEST_F(inspecting, a_broker_lists_its_topics_by_name) {
   std::vector<message> batch(2);
-  for (std::size_t i = 0; i < batch.size(); ++i)
-    batch[i] = {.id = std::to_string(i), .topic = i == 0 ? "z" : "a"};
+  batch[0].id = "1";
+  batch[0].topic = "z";
+  batch[1].id = "2";
+  batch[1].topic = "a";
   broker_->publishing().publish(batch);
   broker_->subscribe({"mail", {"z"}})->leave();
   const auto state = inspect::read_broker(*broker_->inspection());
