@@ -61,14 +61,13 @@ function may(from, to) {
   if (to == "library:net") return from == "http"  # costs half a minute per source file
   if (to == "system" || to ~ /^library:/) return 1
   if (to == "demo" || to == "tests" || to == "support") return 0
-  # The programs still read the embedded broker's tables themselves, for status, tail and gauges.
   if (to == "queries:broker") return from == "driver:sqlite"
   if (from == "cli" || from == "daemon") return to !~ /^(cli|daemon|driver:.*|client:.*)$/
   if (to ~ /^client:/) return from == "driver:" substr(to, 8)
   if (to == "adapter") return 0
   if (from == "base") return 0
   if (to == "base") return 1
-  if (from == "sql" || from == "broker" || from == "retry") return 0
+  if (from == "sql" || from == "broker" || from == "retry" || from == "http") return 0
   if (to == "retry") return from !~ /^driver:/
   if (to == "sql" || to == "broker") return 1
   if (to == "shared") return from !~ /^driver:/

@@ -66,7 +66,8 @@ std::vector<found_group> find_idle(transaction& tx, const group_choice& which) {
   return found;
 }
 
-// Rows of shares stay, because a consumer remembers their epochs; only their position says where a group is.
+// Rows of shares stay: a member that slept has to find a higher epoch. Only their position says where a group
+// is.
 void place(transaction& tx, const found_group& one, timestamp to) {
   for (int partition = 0; partition < one.partitions; ++partition) {
     std::int64_t position = 0;

@@ -21,9 +21,7 @@ class embedded_view final : public broker_view {
 
 }  // namespace
 
-bool is_broker_file(database& db) {
-  return db.speaks() == dialect::sqlite && sqlite::is_broker_file(db);
-}
+bool is_broker_file(database& db) { return db.speaks() == dialect::sqlite && sqlite::is_broker_file(db); }
 
 std::unique_ptr<broker_view> look_into_broker(std::unique_ptr<database> file) {
   return std::make_unique<embedded_view>(std::move(file));

@@ -1,7 +1,7 @@
 // Somebody else's program on our files: it knows neither the queue nor our checkpoints, and takes its own.
 //
 // SQLite before 3.51.3 can corrupt a file when such a checkpoint races a commit that resets the log, which is
-// why Settle's own checkpoints never do (docs/architecture.md). That race is far rarer than what is tested
+// why Settle's own checkpoints never do (docs/design/sqlite.md). That race is far rarer than what is tested
 // here: the log is emptied, shortened and deleted under our connections all the time.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
