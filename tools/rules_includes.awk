@@ -42,7 +42,7 @@ function target_of(text, path,   part, name, folder) {
     return part[2]
   }
   if (part[1] in driver) return "driver:" part[1]
-  if (part[2] == "shared.hpp") return "shared"  # what a capability offers the others
+  if (part[2] == "shared.hpp" && part[1] != zone_of(path)) return "shared"  # what a capability offers the others
   if (name !~ /\//) return zone_of(path)  # a neighbour in the same folder
   return part[1]
 }
@@ -67,9 +67,9 @@ function may(from, to) {
   if (to == "adapter") return 0
   if (from == "base") return 0
   if (to == "base") return 1
-  if (from == "sql" || from == "broker" || from == "retry" || from == "http") return 0
+  if (from == "sql" || from == "wire" || from == "broker" || from == "retry" || from == "http") return 0
   if (to == "retry") return from !~ /^driver:/
-  if (to == "sql" || to == "broker") return 1
+  if (to == "sql" || to == "wire" || to == "broker") return 1
   if (to == "shared") return from !~ /^driver:/
   if (from == "compose") return to != "cli" && to != "daemon"
   if (from == "inspect") return to == "dead_letter"  # what a replay is about is decided there

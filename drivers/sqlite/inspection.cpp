@@ -4,11 +4,11 @@
 #include <map>
 
 #include "base/json.hpp"
-#include "broker/attribute_names.hpp"
 #include "queries/broker.hpp"
 #include "settle/error.hpp"
 #include "sql/ownership.hpp"
 #include "sqlite/groups.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle::inline v0::sqlite {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "broker/attribute_names.hpp"
 #include "queries/broker.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle::inline v0::sqlite {
 namespace {

@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "base/json.hpp"
-#include "broker/stored_message.hpp"
 #include "queries/consume.hpp"
 #include "retry/history.hpp"
+#include "wire/stored_message.hpp"
 
 namespace settle::consume {
 namespace {

@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "base/text.hpp"
-#include "broker/stored_message.hpp"
 #include "retry/history.hpp"
+#include "wire/stored_message.hpp"
 
 namespace settle::inline v0::dlq {
 namespace {

@@ -1,7 +1,5 @@
 #include "http/answer.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 
@@ -57,19 +55,6 @@ void append_head(std::string& out, const response& answer, const answer_form& fo
   else if (form.keep_alive_said)
     out.append("Connection: keep-alive\r\n");
   out.append("\r\n");
-}
-
-std::string http_date(timestamp at) {
-  constexpr std::array days{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  constexpr std::array months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const auto day = std::chrono::floor<std::chrono::days>(at);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::seconds>(at - day));
-  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", days[std::chrono::weekday(day).c_encoding()],
-                     static_cast<unsigned>(date.day()), months[static_cast<unsigned>(date.month()) - 1],
-                     static_cast<int>(date.year()), time.hours().count(), time.minutes().count(),
-                     time.seconds().count());
 }
 
 }  // namespace settle::inline v0::http

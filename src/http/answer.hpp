@@ -20,7 +20,4 @@ bool may_have_body(int status);
 // Everything up to the body.
 void append_head(std::string& out, const response& answer, const answer_form& form);
 
-// "Sun, 06 Nov 1994 08:49:37 GMT"
-std::string http_date(timestamp at);
-
 }  // namespace settle::inline v0::http

@@ -1,11 +1,11 @@
-// Text of a message: what base/http_syntax.hpp has, lists and percent-encoding.
+// Text of a message: what http/shared.hpp has, lists and percent-encoding.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/http_syntax.hpp"
+#include "http/shared.hpp"
 
 namespace settle::inline v0::http {
 

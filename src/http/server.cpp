@@ -5,11 +5,11 @@
 #include <mutex>
 #include <thread>
 
-#include "base/http_syntax.hpp"
 #include "base/if_possible.hpp"
 #include "base/log_limit.hpp"
 #include "http/answer.hpp"
 #include "http/session.hpp"
+#include "http/shared.hpp"
 #include "http/sockets.hpp"
 #include "settle/error.hpp"
 #include "settle/http_server.hpp"
@@ -111,7 +111,7 @@ class server::state {
     with_.now = steady::now();
     const auto second = std::chrono::floor<std::chrono::seconds>(options_.env.now());
     if (second == second_) return;
-    with_.date = http_date(second);
+    with_.date = to_date(second);
     second_ = second;
   }
 

@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/http_syntax.hpp"
 #include "base/if_possible.hpp"
 #include "http/answer.hpp"
+#include "http/shared.hpp"
 
 namespace settle::inline v0::http {
 namespace {

@@ -115,7 +115,6 @@ TEST(http_answers, are_written_with_the_servers_own_headers) {
   out.clear();
   append_head(out, {204, {}, "dropped"}, {true, false, "now", nullptr});
   EXPECT_EQ(out, "HTTP/1.1 204 No Content\r\nDate: now\r\nConnection: close\r\n\r\n");
-  EXPECT_EQ(http_date(timestamp(std::chrono::seconds(784'111'777))), "Sun, 06 Nov 1994 08:49:37 GMT");
 }
 
 TEST(http_answers, that_would_be_two_are_not_sent) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/http_syntax.hpp"
+#include "http/shared.hpp"
 #include "once/http_rules.hpp"
 #include "settle/error.hpp"
 #include "settle/failure.hpp"

@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/http_date.hpp"
 #include "base/text.hpp"
+#include "http/shared.hpp"
 #include "retry/backoff.hpp"
 #include "settle/retry_request.hpp"
 
@@ -29,10 +29,10 @@ duration retry_after(const request_answer& answer, timestamp now) {
     for (const char c : text) seconds = std::min(retry_after_seconds_max, seconds * 10 + (c - '0'));
     return std::chrono::seconds(seconds);
   }
-  const auto date = from_http_date(text);
+  const auto date = http::from_date(text);
   if (!date) return {};
   // By the server's own clock, if it tells: ours may be wrong.
-  return *date - from_http_date(answer.header("date")).value_or(now);
+  return *date - http::from_date(answer.header("date")).value_or(now);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/natural_key.hpp"
 #include "outbox/shared.hpp"
@@ -12,6 +11,7 @@
 #include "settle/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle::inline v0 {
 namespace {

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/json.hpp"
-#include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "base/json.hpp"
 #include "base/zoo.hpp"
-#include "broker/attribute_names.hpp"
 #include "dead_letter/shared.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle::outbox {
 namespace {

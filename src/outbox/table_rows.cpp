@@ -9,11 +9,11 @@
 #include "base/check.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "broker/attribute_names.hpp"
 #include "outbox/lanes.hpp"
 #include "outbox/natural_key.hpp"
 #include "outbox/table_sql.hpp"
 #include "settle/error.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle::outbox {
 namespace {

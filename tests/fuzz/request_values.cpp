@@ -8,12 +8,12 @@
 #include <string>
 
 #include "base/encoding.hpp"
-#include "base/http_date.hpp"
 #include "base/json.hpp"
 #include "base/time_text.hpp"
 #include "fuzz/entries.hpp"
 #include "http/characters.hpp"
 #include "http/routes.hpp"
+#include "http/shared.hpp"
 #include "settle/error.hpp"
 #include "settle/ids.hpp"
 
@@ -59,7 +59,7 @@ void check_target(std::string_view text) {
 }
 
 void check_times(std::string_view text) {
-  if (const auto at = from_http_date(text)) require(to_http_date(*at) == text);
+  if (const auto at = http::from_date(text)) require(http::to_date(*at) == text);
   if (const auto at = from_rfc3339(text)) require(from_rfc3339(to_rfc3339(*at)) == at);
 }
 

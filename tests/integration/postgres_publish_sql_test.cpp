@@ -8,12 +8,12 @@
 #include <stdexcept>
 
 #include "base/json.hpp"
-#include "broker/attribute_names.hpp"
 #include "settle/error.hpp"
 #include "settle/postgres.hpp"
 #include "settle/publish.hpp"
 #include "sql/migrations.hpp"
 #include "support/postgres_outbox_fixture.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle {
 namespace {

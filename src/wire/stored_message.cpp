@@ -1,8 +1,8 @@
-#include "broker/stored_message.hpp"
+#include "wire/stored_message.hpp"
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "broker/attribute_names.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle::inline v0 {
 

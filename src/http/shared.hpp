@@ -1,8 +1,11 @@
-// Which bytes may stand where in a message of HTTP, for those who send answers and those who record them.
+// What other rooms need of HTTP: which bytes may stand where in a message, and times as headers write them.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "settle/environment.hpp"
 #include "settle/http.hpp"
 
 namespace settle::inline v0::http {
@@ -12,5 +15,11 @@ bool is_field_value(std::string_view text);  // no control character but tab
 
 // Why an answer cannot be sent as it is: a header with a line break would be a second answer. Empty: it can.
 std::string_view fault_of(const response& answer);
+
+// "Sun, 06 Nov 1994 08:49:37 GMT", rounded down to the second.
+std::string to_date(timestamp at);
+
+// Reads exactly what to_date writes: IMF-fixdate. The two older forms are obsolete; nobody may send them.
+std::optional<timestamp> from_date(std::string_view text);
 
 }  // namespace settle::inline v0::http

@@ -1,6 +1,6 @@
-#include "base/http_syntax.hpp"
-
 #include <algorithm>
+
+#include "http/shared.hpp"
 
 namespace settle::inline v0::http {
 namespace {

@@ -1,18 +1,18 @@
-#include "base/http_date.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
-namespace settle::inline v0 {
+#include "http/shared.hpp"
+
+namespace settle::inline v0::http {
 namespace {
 
 constexpr std::array<std::string_view, 7> weekdays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-constexpr std::size_t http_date_bytes = std::string_view("Sun, 06 Nov 1994 08:49:37 GMT").size();
+constexpr std::size_t date_bytes = std::string_view("Sun, 06 Nov 1994 08:49:37 GMT").size();
 
 // 0 where there is no number; the comparison with the whole text finds that.
 int number(std::string_view text) {
@@ -23,7 +23,7 @@ int number(std::string_view text) {
 
 }  // namespace
 
-std::string to_http_date(timestamp at) {
+std::string to_date(timestamp at) {
   using namespace std::chrono;
   const auto day = floor<days>(at);
   const year_month_day date(day);
@@ -34,9 +34,9 @@ std::string to_http_date(timestamp at) {
                      time.seconds().count());
 }
 
-std::optional<timestamp> from_http_date(std::string_view text) {
+std::optional<timestamp> from_date(std::string_view text) {
   using namespace std::chrono;
-  if (text.size() != http_date_bytes) return std::nullopt;
+  if (text.size() != date_bytes) return std::nullopt;
   const auto month_at = std::ranges::find(months, text.substr(8, 3)) - months.begin();
   const year_month_day date(year(number(text.substr(12, 4))), month(static_cast<unsigned>(month_at) + 1),
                             day(static_cast<unsigned>(number(text.substr(5, 2)))));
@@ -44,7 +44,7 @@ std::optional<timestamp> from_http_date(std::string_view text) {
   const timestamp at = sys_days(date) + hours(number(text.substr(17, 2))) +
                        minutes(number(text.substr(20, 2))) + seconds(number(text.substr(23, 2)));
   // Written again it must be the same: that checks names, signs, ranges and the day of the week at once.
-  return to_http_date(at) == text ? std::optional(at) : std::nullopt;
+  return to_date(at) == text ? std::optional(at) : std::nullopt;
 }
 
-}  // namespace settle::inline v0
+}  // namespace settle::inline v0::http

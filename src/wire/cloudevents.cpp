@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "base/time_text.hpp"
-#include "broker/attribute_names.hpp"
 #include "settle/driver/broker.hpp"
+#include "wire/attribute_names.hpp"
 
 namespace settle::inline v0 {
 namespace {

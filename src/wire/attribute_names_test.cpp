@@ -1,4 +1,4 @@
-#include "broker/attribute_names.hpp"
+#include "wire/attribute_names.hpp"
 
 #include <gtest/gtest.h>
 
