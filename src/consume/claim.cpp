@@ -17,6 +17,16 @@ namespace {
 constexpr duration held_wait = std::chrono::milliseconds(100);  // before a key is asked for again
 constexpr int batches_listed = 16;  // after one with duplicates: more of them are likely to follow
 
+// The three looks at parked keys are read alike.
+namespace parked_columns = queries::consume::read_parked_keys_columns;
+static_assert(queries::consume::read_first_parked_keys_columns::all ==
+              queries::consume::read_parked_keys_of_topic_columns::all);
+static_assert(parked_columns::all.starts_with(queries::consume::read_first_parked_keys_columns::all));
+
+consume::key_view parked_key_of(const result::row& row) {
+  return {row[parked_columns::topic].text(), row[parked_columns::message_key].text()};
+}
+
 value list_of(std::span<const consume::recorded> fresh, dialect of) {
   std::vector<std::string_view> keys;
   keys.reserve(fresh.size());
@@ -114,7 +124,7 @@ std::optional<consumer::engine::claimed_batch> consumer::engine::claim(transacti
   if (!made.put_off.empty()) return made;
   judge_fresh(tx, messages, {found.back(), waiting}, made);
   const bool all = groups.size() == 1 && found[1].affected() == std::ssize(groups[0]);
-  made.fresh_keys = all ? std::move(claims[0][1]) : list_of(made.fresh, db_.speaks());
+  made.fresh_keys = all ? std::move(claims.front().at(1)) : list_of(made.fresh, db_.speaks());
   take_replays(tx, messages, made);
   return made;
 }
@@ -125,7 +135,8 @@ bool consumer::engine::judge_claims(const claim_group& group, const result& clai
   if (!all && claimed.affected() > 0 && claimed.empty()) return false;
   std::set<std::string, std::less<>> fresh;
   if (!all)
-    for (std::size_t i = 0; i < claimed.size(); ++i) fresh.insert(claimed[i][0].text());
+    for (std::size_t i = 0; i < claimed.size(); ++i)
+      fresh.insert(claimed[i][queries::consume::claim_columns::message_id].text());
   for (const auto i : group) {
     const auto found = fresh.find(of.keys.all[i]);
     of.what[i] = all || found != fresh.end() ? verdict::run : verdict::duplicate;
@@ -141,7 +152,7 @@ std::vector<consume::work*> consumer::engine::put_off_held(batch messages,
   std::set<consume::key_view> held;
   for (const auto& rows : parked_keys)
     for (std::size_t i = 0; db_.speaks() == dialect::postgres && i < rows.size(); ++i)
-      if (rows[i][2].integer() != 0) held.emplace(rows[i][0].text(), rows[i][1].text());
+      if (rows[i][parked_columns::is_elsewhere].integer() != 0) held.insert(parked_key_of(rows[i]));
   if (held.empty() && held_elsewhere_.empty()) return {};
   std::vector<work*> theirs;
   const auto now = env().now();
@@ -174,7 +185,7 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
   retention_.set_settled(subscription_->settled());
   consume::facts facts{retention_.beyond_horizon(tx, known.horizons, of.fresh), {}, cautious_};
   for (const auto& rows : known.parked_keys)
-    for (std::size_t i = 0; i < rows.size(); ++i) facts.waiting.emplace(rows[i][0].text(), rows[i][1].text());
+    for (std::size_t i = 0; i < rows.size(); ++i) facts.waiting.insert(parked_key_of(rows[i]));
   of.plan::judge_fresh(messages, places, std::move(facts), judging_now());
 }
 

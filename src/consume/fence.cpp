@@ -66,7 +66,8 @@ fence_keeper::minted fence_keeper::mint(owned_transaction& tx, const holding& of
   const auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(takeover_wait_).count();
   const auto found = tx.commit_with({queries::consume::take_over, {consumer_, of.name, of.owner, wait_ms}},
                                     "consumer.take_over");
-  return {found[0][0].integer(), found[0][1].integer() != 0};
+  namespace columns = queries::consume::take_over_columns;
+  return {found[0][columns::epoch].integer(), found[0][columns::left_open].integer() != 0};
 }
 
 void fence_keeper::release_all(transaction& tx) const {
@@ -110,10 +111,11 @@ void fence_keeper::forget_epochs() {
 bool fence_keeper::end_stopped_owner(database& db, const holding& of) const {
   const auto ended = db.read().execute(queries::consume::end_stopped_owner, {consumer_, of.name, of.owner});
   for (std::size_t i = 0; i < ended.size(); ++i)
-    db.env().log->write(log_level::warning, "stopped_owner_ended",
-                        {{"consumer", consumer_},
-                         {"partition", of.name},
-                         {"backend", std::to_string(ended[i][0].integer())}});
+    db.env().log->write(
+        log_level::warning, "stopped_owner_ended",
+        {{"consumer", consumer_},
+         {"partition", of.name},
+         {"backend", std::to_string(ended[i][queries::consume::end_stopped_owner_columns::pid].integer())}});
   return !ended.empty();
 }
 
@@ -128,7 +130,9 @@ parameters fence_keeper::row_of(const partitions& held) const {
 // failover.
 void fence_keeper::check(transaction& tx, const partitions& held, const result& rows) const {
   std::map<std::string_view, std::int64_t> stored;
-  for (std::size_t i = 0; i < rows.size(); ++i) stored[rows[i][0].text()] = rows[i][1].integer();
+  namespace columns = queries::consume::read_fences_columns;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    stored[rows[i][columns::partition].text()] = rows[i][columns::epoch].integer();
   for (const auto which : held) {
     const auto& of = held_.at(which);
     const auto known = stored.find(of.name);

@@ -78,11 +78,12 @@ void parking::end_stopped_holder(database& db, std::string_view topic, std::stri
   const auto ended =
       db.read().execute(queries::consume::end_stopped_holder, {consumer_, topic, key, too_long.count()});
   for (std::size_t i = 0; i < ended.size(); ++i)
-    db.env().log->write(log_level::warning, "stopped_holder_ended",
-                        {{"consumer", consumer_},
-                         {"topic", std::string(topic)},
-                         {"key", std::string(key)},
-                         {"backend", std::to_string(ended[i][0].integer())}});
+    db.env().log->write(
+        log_level::warning, "stopped_holder_ended",
+        {{"consumer", consumer_},
+         {"topic", std::string(topic)},
+         {"key", std::string(key)},
+         {"backend", std::to_string(ended[i][queries::consume::end_stopped_holder_columns::pid].integer())}});
 }
 
 void parking::add(transaction& tx, const entry& what) const {
@@ -115,27 +116,33 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
   }
   const auto& text = handled.empty() ? queries::consume::read_due : queries::consume::read_due_of_kinds;
   auto rows = look.execute(statement{text, std::move(values)});
+  namespace columns = queries::consume::read_due_columns;
+  static_assert(columns::all == queries::consume::read_due_of_kinds_columns::all);
   std::vector<work> found;
   const auto is_elsewhere = [&](std::size_t i) {
     if (elsewhere_.empty()) return false;
-    const auto known = elsewhere_.find({rows[i][1].text(), rows[i][2].text(), rows[i][3].text()});
+    const auto known = elsewhere_.find({rows[i][columns::topic].text(), rows[i][columns::message_key].text(),
+                                        rows[i][columns::single].text()});
     return known != elsewhere_.end() && now < known->second && known->second - now <= elsewhere_for;
   };
   for (std::size_t i = 0; i < rows.size() && found.size() < most; ++i) {
     if (is_elsewhere(i)) continue;
     work one;
-    one.parked = parked_place{rows[i][0].integer(),
-                              rows[i][3].text(),
-                              rows[i][4].integer(),
-                              rows[i][5].integer(),
-                              retry::read_history(rows[i][6].text()),
-                              rows[i][7].text(),
-                              rows[i][8].text(),
-                              rows[i][9].is_null() ? std::nullopt : std::optional(rows[i][9].time()),
-                              rows[i][18].integer()};
-    auto topic = rows[i][1].text();
-    auto key = rows[i][2].text();
-    one.content.content = read_message(rows, i, 10);
+    const auto row = rows[i];
+    one.parked = parked_place{row[columns::id].integer(),
+                              row[columns::single].text(),
+                              row[columns::attempts].integer(),
+                              row[columns::starts].integer(),
+                              retry::read_history(row[columns::history].text()),
+                              row[columns::log].text(),
+                              row[columns::position].text(),
+                              row[columns::first_failed_at].is_null()
+                                  ? std::nullopt
+                                  : std::optional(row[columns::first_failed_at].time()),
+                              row[columns::charged].integer()};
+    auto topic = row[columns::topic].text();
+    auto key = row[columns::message_key].text();
+    one.content.content = read_message(rows, i, columns::message_id);
     one.content.content.topic = std::move(topic);
     one.content.content.key = std::move(key);
     const bool suspect = one.parked->starts > 0;
@@ -148,8 +155,9 @@ std::vector<work> parking::due(transaction& look, std::size_t most, timestamp no
 
 std::optional<retry_schedule::range> parking::later(transaction& look) const {
   const auto found = look.execute(queries::consume::read_next_due, {consumer_});
-  if (found[0][0].is_null()) return std::nullopt;
-  return retry_schedule::range{found[0][0].time(), found[0][1].time()};
+  namespace columns = queries::consume::read_next_due_columns;
+  if (found[0][columns::earliest].is_null()) return std::nullopt;
+  return retry_schedule::range{found[0][columns::earliest].time(), found[0][columns::latest].time()};
 }
 
 void parking::pull(transaction& tx, timestamp now, timestamp latest) const {
@@ -162,9 +170,11 @@ std::vector<bool> parking::lock(transaction& tx, std::span<work* const> messages
   json_array keys;
   for (const auto& [topic, key, single] : wanted) keys.add_all({topic, key, single});
   const auto rows = tx.execute(queries::consume::lock_parked_keys, {consumer_, keys.text()});
+  namespace columns = queries::consume::lock_parked_keys_columns;
   std::set<full_key> ours;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    ours.emplace(rows[i][0].text(), rows[i][1].text(), rows[i][2].text());
+    ours.emplace(rows[i][columns::topic].text(), rows[i][columns::message_key].text(),
+                 rows[i][columns::single].text());
   std::vector<bool> locked;
   for (const auto* one : messages) locked.push_back(ours.contains(key_of(*one)));
   return locked;
@@ -204,7 +214,9 @@ std::vector<bool> parking::keep(transaction& tx, std::span<work* const> messages
   auto ours = lock(tx, messages);
   const auto rows = tx.execute(queries::consume::read_parked_attempts, {ids_of(messages)});
   std::map<std::int64_t, std::int64_t> attempts;
-  for (std::size_t i = 0; i < rows.size(); ++i) attempts[rows[i][0].integer()] = rows[i][1].integer();
+  namespace columns = queries::consume::read_parked_attempts_columns;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    attempts[rows[i][columns::id].integer()] = rows[i][columns::attempts].integer();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto found = attempts.find(messages[i]->parked->id);
     ours[i] = ours[i] && found != attempts.end() && found->second == messages[i]->parked->attempts;

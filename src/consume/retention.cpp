@@ -20,6 +20,9 @@
 namespace settle::consume {
 namespace {
 
+namespace batch_columns = queries::consume::first_batch_to_keep_columns;
+static_assert(batch_columns::all == queries::consume::first_young_batch_columns::all);
+
 constexpr duration elsewhere_wait = std::chrono::milliseconds(100);  // while another process expires
 
 // The relay says it where the sequence alone does not tell: numbers may be committed late, and what a broker
@@ -112,9 +115,11 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highe
                                             std::span<const recorded> fresh) const {
   std::vector<bool> beyond(fresh.size(), false);
   if (highest_rows.empty()) return beyond;
+  namespace columns = queries::consume::read_highest_horizons_columns;
   std::map<origin_key, std::string_view> highest;
   for (std::size_t i = 0; i < highest_rows.size(); ++i)
-    highest[{highest_rows[i][0].text(), highest_rows[i][1].text()}] = highest_rows[i][2].text();
+    highest[{highest_rows[i][columns::log].text(), highest_rows[i][columns::source].text()}] =
+        highest_rows[i][columns::place].text();
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto log = log_of(*fresh[i].what);
     const auto& at = fresh[i].at;
@@ -122,7 +127,8 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highe
     const auto known = highest.find({log, at.source});
     if (known == highest.end() || at.order > known->second) continue;  // as a rule
     const auto horizon = tx.execute(queries::consume::read_horizon, {consumer_, at.lane, log, at.source});
-    beyond[i] = !horizon.empty() && at.order <= horizon[0][0].text();
+    beyond[i] =
+        !horizon.empty() && at.order <= horizon[0][queries::consume::read_horizon_columns::place].text();
   }
   return beyond;
 }
@@ -173,15 +179,15 @@ std::optional<std::int64_t> retention::first_to_keep(transaction& tx, std::int64
   const auto& look = records_outlast_redelivery() ? queries::consume::first_batch_to_keep
                                                   : queries::consume::first_young_batch;
   const auto found = tx.execute(look, {consumer_, env_.now() - keep_, batches_max});
-  const auto keep = found[0][0].integer();
-  const auto oldest = found[0][1].integer();
+  const auto keep = found[0][batch_columns::keep].integer();
+  const auto oldest = found[0][batch_columns::oldest].integer();
   return keep > oldest ? std::optional(keep) : std::nullopt;
 }
 
 // In any transaction: whether a batch is old enough. What the broker is done with is asked afterwards.
 bool retention::has_old(transaction& tx) {
   const auto found = tx.execute(queries::consume::first_young_batch, {consumer_, env_.now() - keep_, 1});
-  const bool old = found[0][0].integer() > found[0][1].integer();
+  const bool old = found[0][batch_columns::keep].integer() > found[0][batch_columns::oldest].integer();
   if (!old) look_again_later();
   return old;
 }
@@ -194,7 +200,8 @@ void retention::note_settled(transaction& tx) const {
 
 bool retention::may_expire(transaction& tx) {
   if (!due()) return false;
-  const bool alone = tx.execute(queries::consume::try_to_expire, {consumer_})[0][0].integer() != 0;
+  const auto found = tx.execute(queries::consume::try_to_expire, {consumer_});
+  const bool alone = found[0][queries::consume::try_to_expire_columns::alone].integer() != 0;
   if (!alone) next_look_ = env_.now() + elsewhere_wait;
   return alone;
 }

@@ -8,7 +8,7 @@ where w.waiting is not null
 on conflict (consumer, partition) do update set at_work = true, owner = excluded.owner,
   epoch = case when f.owner = excluded.owner then f.epoch else f.epoch + 1 end,
   left_open = case when f.owner = excluded.owner then f.left_open else f.at_work end
-returning epoch, left_open::integer
+returning epoch, left_open::integer as left_open
 
 -- name: end_work
 update settle.consumer_fences set at_work = false where consumer = $1 and partition = $2 and epoch = $3

@@ -7,7 +7,7 @@
 select k.topic, k.message_key,
   ((select 1 from settle.parked_keys p
     where p.consumer = $1 and p.topic = k.topic and p.message_key = k.message_key and p.single = ''
-    for update skip locked) is null)::integer
+    for update skip locked) is null)::integer as is_elsewhere
 from jsonb_array_elements($2::jsonb) e
 cross join lateral (
   select p.topic, p.message_key from settle.parked_keys p
@@ -67,7 +67,7 @@ cross join lateral (
 order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3::integer
 
 -- name: read_next_due
-select min(next_at), max(next_at) from settle.parked_keys where consumer = $1
+select min(next_at) as earliest, max(next_at) as latest from settle.parked_keys where consumer = $1
 
 -- A clock was set back: nothing waits for longer than until $3.
 -- name: pull_parked_keys

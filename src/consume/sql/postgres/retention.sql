@@ -10,7 +10,7 @@ insert into settle.processed_batches (consumer, processed_at, message_ids, logs)
 
 -- Whoever gets it may expire records; it goes with the transaction.
 -- name: try_to_expire
-select pg_try_advisory_xact_lock(hashtextextended('settle.dedup_horizons ' || $1, 0))::integer
+select pg_try_advisory_xact_lock(hashtextextended('settle.dedup_horizons ' || $1, 0))::integer as alone
 
 -- Not the highest ever: after a restore the broker may be further back.
 -- name: note_settled
@@ -22,7 +22,7 @@ on conflict (consumer, log) do update set position = excluded.position
 -- they are empty, and age alone decides; in older rows they are numbers. $2 is the time of the oldest
 -- to keep; only the oldest $3 are looked at.
 -- name: first_batch_to_keep
-select coalesce(min(case when processed_at >= $2 or open then id end), max(id) + 1, 0), coalesce(min(id), 0)
+select coalesce(min(case when processed_at >= $2 or open then id end), max(id) + 1, 0) as keep, coalesce(min(id), 0) as oldest
 from (select b.id, b.processed_at,
              exists (select from jsonb_array_elements(b.logs::jsonb) l
                      left join settle.settled_logs s on s.consumer = $1 and s.log = l ->> 0
@@ -32,7 +32,7 @@ from (select b.id, b.processed_at,
 
 -- The same by age alone.
 -- name: first_young_batch
-select coalesce(min(case when processed_at >= $2 then id end), max(id) + 1, 0), coalesce(min(id), 0)
+select coalesce(min(case when processed_at >= $2 then id end), max(id) + 1, 0) as keep, coalesce(min(id), 0) as oldest
 from (select id, processed_at from settle.processed_batches where consumer = $1 order by id limit $3) oldest
 
 -- name: raise_horizons

@@ -12,7 +12,7 @@ update settle_consumer_fences set at_work = 0 where consumer = $1 and partition 
 
 -- Nobody has a session here that could be ended. The error of who waits to write names the process to look at.
 -- name: end_stopped_owner
-select 0 where $1 is null and $2 is null and $3 is null
+select 0 as pid where $1 is null and $2 is null and $3 is null
 
 -- $2 is a JSON array of the batch's partitions. All of the consumer's are read: they are few, and to take the
 -- list apart costs more.

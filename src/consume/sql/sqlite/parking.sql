@@ -13,7 +13,7 @@ cross join settle_parked_keys k
 
 -- One writer, and nobody holds anything that others pass over.
 -- name: end_stopped_holder
-select 0 where $1 is null and $2 is null and $3 is null and $4 is null
+select 0 as pid where $1 is null and $2 is null and $3 is null and $4 is null
 
 -- name: park_message
 insert into settle_parked_messages (consumer, topic, message_key, single, attempts, starts, first_failed_at, history, log,
@@ -58,8 +58,8 @@ order by k.next_at, k.topic, k.message_key, k.single, m.id limit $3
 
 -- Two looks at the ends of the index; asked for together, SQLite would walk through all of it.
 -- name: read_next_due
-select (select min(next_at) from settle_parked_keys where consumer = $1),
-       (select max(next_at) from settle_parked_keys where consumer = $1)
+select (select min(next_at) from settle_parked_keys where consumer = $1) as earliest,
+       (select max(next_at) from settle_parked_keys where consumer = $1) as latest
 
 -- A clock was set back: nothing waits for longer than until $3.
 -- name: pull_parked_keys

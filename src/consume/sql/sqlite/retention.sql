@@ -15,7 +15,7 @@ from (select 1) left join settle_consumers c on c.consumer = $1
 
 -- There is one writer, and who gets here is it.
 -- name: try_to_expire
-select 1 where $1 is not null
+select 1 as alone where $1 is not null
 
 -- Not the highest ever: after a restore the broker may be further back.
 -- name: note_settled
@@ -27,7 +27,7 @@ on conflict (consumer, log) do update set position = excluded.position
 -- they are empty, and age alone decides. $2 is the time of the oldest
 -- to keep; only the oldest $3 are looked at.
 -- name: first_batch_to_keep
-select coalesce(min(case when processed_at >= $2 or open then id end), max(id) + 1, 0), coalesce(min(id), 0)
+select coalesce(min(case when processed_at >= $2 or open then id end), max(id) + 1, 0) as keep, coalesce(min(id), 0) as oldest
 from (select b.id, b.processed_at,
              exists (select 1 from json_each(b.logs) l
                      left join settle_settled_logs s
@@ -42,7 +42,7 @@ from (select b.id, b.processed_at,
 
 -- The same by age alone.
 -- name: first_young_batch
-select coalesce(min(case when processed_at >= $2 then id end), max(id) + 1, 0), coalesce(min(id), 0)
+select coalesce(min(case when processed_at >= $2 then id end), max(id) + 1, 0) as keep, coalesce(min(id), 0) as oldest
 from (select b.id, b.processed_at
       from settle_consumers c
       join settle_processed_batches b on b.id > (c.number << 40) and b.id < ((c.number + 1) << 40)
