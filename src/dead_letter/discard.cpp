@@ -31,13 +31,18 @@ std::int64_t discard_some(transaction& tx, const std::string& ids, std::string_v
                           std::string_view reason) {
   const auto waiting = tx.execute(queries::dead_letter::read_keys_that_wait, {ids, status});
   for (std::size_t i = 0; i < waiting.size(); ++i) {
-    const auto consumer = waiting[i][0].text(), topic = waiting[i][1].text(), key = waiting[i][2].text();
-    lock_blocked_key(tx, {consumer, topic, key});
+    namespace columns = queries::dead_letter::read_keys_that_wait_columns;
+    const auto row = waiting[i];
+    lock_blocked_key(
+        tx, {row[columns::consumer].text(), row[columns::topic].text(), row[columns::message_key].text()});
   }
   const auto gone = tx.execute(queries::dead_letter::discard_letters, {ids, status, tx.env().now(), reason});
+  namespace columns = queries::dead_letter::discard_letters_columns;
   std::set<std::tuple<std::string, std::string, std::string>> keys;
   for (std::size_t i = 0; i < gone.size(); ++i)
-    if (gone[i][3].integer() != 0) keys.emplace(gone[i][0].text(), gone[i][1].text(), gone[i][2].text());
+    if (gone[i][columns::blocks_key].integer() != 0)
+      keys.emplace(gone[i][columns::consumer].text(), gone[i][columns::topic].text(),
+                   gone[i][columns::message_key].text());
   for (const auto& [consumer, topic, key] : keys) release_blocked_key(tx, {consumer, topic, key});
   return static_cast<std::int64_t>(gone.size());
 }

@@ -18,7 +18,8 @@ constexpr auto every_status = {dead_letter_status::fresh, dead_letter_status::re
                                dead_letter_status::discarded};
 
 void append_ids(std::vector<std::int64_t>& to, const result& rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i) to.push_back(rows[i][0].integer());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    to.push_back(rows[i][queries::dead_letter::find_letters_columns::id].integer());
 }
 
 void sort_and_cut(std::vector<std::int64_t>& ids, std::size_t at_most) {
@@ -106,7 +107,8 @@ search::extent search::measure(transaction& tx) const {
   parameters values{status_, std::int64_t{0}, std::numeric_limits<std::int64_t>::max()};
   append_conditions(values);
   const auto rows = tx.execute({queries::dead_letter::count_letters, std::move(values)});
-  return {rows[0][0].integer(), rows[0][1].integer()};
+  namespace columns = queries::dead_letter::count_letters_columns;
+  return {rows[0][columns::letters].integer(), rows[0][columns::last_id].integer()};
 }
 
 std::string json_ids(std::span<const std::int64_t> ids) {
@@ -136,13 +138,15 @@ std::vector<dead_letter> dead_letters(database& db, const dead_letter_filter& wh
 
 std::vector<dead_letter_group> dead_letter_groups(database& db) {
   const auto rows = db.read().execute(queries::dead_letter::count_groups);
+  namespace columns = queries::dead_letter::count_groups_columns;
   std::vector<dead_letter_group> groups;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto cells = rows[i];
-    groups.push_back({cells[0].text(), cells[1].text(), cells[2].text(),
-                      dead_letter_reason_from(cells[3].text()).value_or(dead_letter_reason::permanent),
-                      dead_letter_status_from(cells[4].text()).value_or(dead_letter_status::discarded),
-                      cells[5].integer(), cells[6].time(), cells[7].time()});
+    groups.push_back(
+        {cells[columns::consumer].text(), cells[columns::topic].text(), cells[columns::event_type].text(),
+         dead_letter_reason_from(cells[columns::reason].text()).value_or(dead_letter_reason::permanent),
+         dead_letter_status_from(cells[columns::status].text()).value_or(dead_letter_status::discarded),
+         cells[columns::letters].integer(), cells[columns::first_at].time(), cells[columns::last_at].time()});
   }
   return groups;
 }

@@ -163,9 +163,11 @@ class replayer {
 
   void look(const std::string& ids) {
     const auto rows = db_.read().execute(queries::dead_letter::read_letter_states, {ids});
+    namespace columns = queries::dead_letter::read_letter_states_columns;
     std::map<std::int64_t, state> now_is;
     for (std::size_t i = 0; i < rows.size(); ++i)
-      now_is[rows[i][0].integer()] = {dead_letter_status_from(rows[i][1].text()), rows[i][2].integer()};
+      now_is[rows[i][columns::id].integer()] = {dead_letter_status_from(rows[i][columns::status].text()),
+                                                rows[i][columns::replays].integer()};
     counts_.ran = before_.ran;
     counts_.failed_again = before_.failed_again;
     counts_.waiting = 0;

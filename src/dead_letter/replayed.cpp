@@ -20,8 +20,11 @@ bool is_replay(transaction& tx, const message& m) {
   const auto mark = dlq::replay_mark_of(m);
   if (!mark) return false;
   const auto found = tx.execute(queries::dead_letter::find_replayed, {mark->letter});
-  if (found.empty() || found[0][0].text() != replay_address(m) || found[0][1].text() != m.topic) return false;
-  const auto own = event_id::parse(found[0][2].text());  // one that is no UUID was replaced
+  namespace columns = queries::dead_letter::find_replayed_columns;
+  if (found.empty() || found[0][columns::consumer].text() != replay_address(m) ||
+      found[0][columns::topic].text() != m.topic)
+    return false;
+  const auto own = event_id::parse(found[0][columns::message_id].text());  // one that is no UUID was replaced
   return !own || own->text() == m.id;
 }
 
@@ -45,10 +48,10 @@ std::int64_t note_replay_start(transaction& tx, const message& m) {
   const auto found =
       tx.execute(queries::dead_letter::lock_replaying, {mark->letter, mark->replays, replay_address(m)});
   if (found.empty()) return 0;
-  auto history = retry::read_history(found[0][0].text());
+  auto history = retry::read_history(found[0][queries::dead_letter::lock_replaying_columns::history].text());
   history.push_back({tx.env().now(), failure_class::poison,
                      "replay " + std::to_string(mark->replays) + " begins after a process has ended"});
-  const auto begun = found[0][1].integer() + 1;
+  const auto begun = found[0][queries::dead_letter::lock_replaying_columns::starts].integer() + 1;
   tx.execute(queries::dead_letter::note_start, {mark->letter, begun, retry::history_text(history)});
   return begun;
 }
@@ -60,7 +63,7 @@ void replay_failed(transaction& tx, const message& m, const failed_attempt& how)
   const auto found =
       tx.execute(queries::dead_letter::lock_replaying, {mark->letter, mark->replays, consumer});
   if (found.empty()) return;
-  auto history = retry::read_history(found[0][0].text());
+  auto history = retry::read_history(found[0][queries::dead_letter::lock_replaying_columns::history].text());
   history.push_back(how);
   with_fault_points(tx.env(), "dead_letter.return", [&] {
     tx.execute(queries::dead_letter::return_letter,

@@ -3,14 +3,12 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "queries/dead_letter.hpp"
 #include "retry/history.hpp"
 #include "wire/stored_message.hpp"
 
 namespace settle::inline v0::dlq {
 namespace {
-
-constexpr std::size_t message_columns = 16;  // begin there
-constexpr std::size_t discard_columns = 24;  // likewise
 
 std::optional<std::int64_t> number_from(std::string_view text) {
   std::int64_t number = 0;
@@ -21,28 +19,33 @@ std::optional<std::int64_t> number_from(std::string_view text) {
 
 }  // namespace
 
+// Three queries are read alike.
+namespace columns = queries::dead_letter::read_letters_columns;
+static_assert(columns::all == queries::dead_letter::send_letters_columns::all);
+static_assert(columns::all == queries::dead_letter::take_letter_columns::all);
+
 dead_letter read_letter(result& rows, std::size_t row) {
   dead_letter of;
-  of.what = read_message(rows, row, message_columns);
+  of.what = read_message(rows, row, columns::message_id);
   const auto cells = rows[row];
-  of.id = cells[0].integer();
-  of.consumer = cells[1].text();
-  of.consumer_version = cells[2].text();
-  of.status = dead_letter_status_from(cells[3].text()).value_or(dead_letter_status::discarded);
-  of.reason = dead_letter_reason_from(cells[4].text()).value_or(dead_letter_reason::permanent);
-  of.error = cells[5].text();
-  of.attempts = cells[6].integer();
-  of.history = retry::read_history(cells[7].text());
-  of.failed_at = cells[8].time();
-  of.blocks_key = cells[9].integer() != 0;
-  of.replays = cells[10].integer();
-  if (!cells[11].is_null()) of.replayed_at = cells[11].time();
-  of.what.topic = cells[12].text();
-  of.what.key = cells[13].text();
-  of.log = cells[14].text();
-  of.position = cells[15].text();
-  if (!cells[discard_columns].is_null()) of.discarded_at = cells[discard_columns].time();
-  if (!cells[discard_columns + 1].is_null()) of.discard_reason = cells[discard_columns + 1].text();
+  of.id = cells[columns::id].integer();
+  of.consumer = cells[columns::consumer].text();
+  of.consumer_version = cells[columns::consumer_version].text();
+  of.status = dead_letter_status_from(cells[columns::status].text()).value_or(dead_letter_status::discarded);
+  of.reason = dead_letter_reason_from(cells[columns::reason].text()).value_or(dead_letter_reason::permanent);
+  of.error = cells[columns::error].text();
+  of.attempts = cells[columns::attempts].integer();
+  of.history = retry::read_history(cells[columns::history].text());
+  of.failed_at = cells[columns::failed_at].time();
+  of.blocks_key = cells[columns::blocks_key].integer() != 0;
+  of.replays = cells[columns::replays].integer();
+  if (!cells[columns::replayed_at].is_null()) of.replayed_at = cells[columns::replayed_at].time();
+  of.what.topic = cells[columns::topic].text();
+  of.what.key = cells[columns::message_key].text();
+  of.log = cells[columns::log].text();
+  of.position = cells[columns::position].text();
+  if (!cells[columns::discarded_at].is_null()) of.discarded_at = cells[columns::discarded_at].time();
+  if (!cells[columns::discard_reason].is_null()) of.discard_reason = cells[columns::discard_reason].text();
   return of;
 }
 

@@ -49,7 +49,8 @@ void announce(transaction& tx, const dead_letter& of, std::int64_t id) {
 
 std::int64_t write_dead_letter(transaction& tx, const dead_letter& of) {
   const auto id = with_fault_points(tx.env(), "dead_letter.insert", [&] {
-    return tx.execute({queries::dead_letter::insert_letter, dlq::letter_parameters(of)})[0][0].integer();
+    const auto made = tx.execute({queries::dead_letter::insert_letter, dlq::letter_parameters(of)});
+    return made[0][queries::dead_letter::insert_letter_columns::id].integer();
   });
   announce(tx, of, id);
   return id;

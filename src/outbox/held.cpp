@@ -36,7 +36,8 @@ std::uint32_t mask_of(const Shares& shares) {
 
 std::optional<timestamp> read_free_due(transaction& tx, const std::map<int, sql::holding>& shares) {
   const auto due = tx.execute(queries::outbox::read_free_due, {mask_of(shares)});
-  return due[0][0].is_null() ? std::nullopt : std::optional(due[0][0].time());
+  const auto& first = due[0][queries::outbox::read_free_due_columns::next_at];
+  return first.is_null() ? std::nullopt : std::optional(first.time());
 }
 
 }  // namespace
@@ -96,12 +97,15 @@ void held_events::reload(transaction& tx, const std::map<int, sql::holding>& sha
   // Not each time: it looks at everything that waits for its own time.
   if (now < std::exchange(reloaded_at_, now) || gained)
     tx.post(queries::outbox::pull_held, {now, now + options_.retry_wait_max, mask_of(shares)});
+  namespace columns = queries::outbox::read_held_keys_columns;
   held_book fresh;
   const auto rows = tx.execute(queries::outbox::read_held_keys);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool given_up = rows[i][4].integer() != 0;
-    fresh.hold_key({static_cast<int>(rows[i][0].integer()), rows[i][1].text(), rows[i][2].text()},
-                   given_up ? held_book::never : rows[i][3].time());
+    const auto row = rows[i];
+    const bool given_up = row[columns::has_failed].integer() != 0;
+    fresh.hold_key({static_cast<int>(row[columns::share].integer()), row[columns::topic].text(),
+                    row[columns::aggregate_id].text()},
+                   given_up ? held_book::never : row[columns::next_at].time());
   }
   fresh.keep_only(mask_of(shares));
   fresh.set_free_due(read_free_due(tx, shares));
@@ -114,11 +118,15 @@ held_events::batch held_events::release(const std::map<int, cursor>& reached, co
   std::vector<std::size_t> without_place;
   auto tx = db_.begin(cancel);
   owned_.confirm(tx);
+  namespace columns = queries::outbox::read_held_key_columns;
+  static_assert(columns::all == queries::outbox::read_held_free_columns::all);
+  static_assert(columns::all.starts_with(queries::outbox::read_window_columns::all));
   const auto add = [&](result rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto [seq, share, unused] = window_row_of(rows[i]);
-      const auto place = rows[i][13].is_null() ? std::string() : rows[i][13].text();
-      found.rows.push_back({seq, share, rows[i][12].integer(), !place.empty()});
+      const auto& given = rows[i][columns::place];
+      const auto place = given.is_null() ? std::string() : given.text();
+      found.rows.push_back({seq, share, rows[i][columns::attempts].integer(), !place.empty()});
       if (place.empty()) without_place.push_back(found.rows.size() - 1);
       found.messages.push_back(message_of(rows, i, found.changed));
       found.messages.back().extensions["settleplace"] = place;
@@ -144,7 +152,8 @@ held_events::batch held_events::release(const std::map<int, cursor>& reached, co
 void held_events::give_places(transaction& tx, batch& all, const std::map<int, cursor>& reached,
                               std::span<const std::size_t> without) const {
   const auto count = static_cast<std::int64_t>(without.size());
-  auto number = tx.execute(queries::outbox::draw_places, {count})[0][0].integer() - count;
+  const auto drawn = tx.execute(queries::outbox::draw_places, {count});
+  auto number = drawn[0][queries::outbox::draw_places_columns::places_drawn].integer() - count;
   std::vector<parameters> places;
   for (const auto i : without) {
     const auto& row = all.rows[i];

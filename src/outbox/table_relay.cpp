@@ -136,7 +136,9 @@ bool table_relay::engine::relay_batch(const std::stop_token& cancel) {
 
 void table_relay::engine::look_at_table() {
   auto tx = db_.read();
-  origin_.database = tx.execute(queries::outbox::read_identity)[0][0].text();
+  origin_.database =
+      tx.execute(queries::outbox::read_identity)[0][queries::outbox::read_identity_columns::database_id]
+          .text();
   origin_.source = options_.source.empty() ? fmt::format("settle:{}/{}", origin_.database, mapping_.table)
                                            : options_.source;
   const auto shape = outbox::read_shape(tx, mapping_, db_.name());

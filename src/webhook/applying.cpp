@@ -9,7 +9,7 @@ namespace {
 
 std::optional<timestamp> lock_key(transaction& tx, const received& what) {
   const auto rows = tx.execute(queries::webhook::lock_key, {what.source, what.key, tx.env().now()});
-  const auto& newest = rows[0][0];
+  const auto& newest = rows[0][queries::webhook::lock_key_columns::newest_at];
   return newest.is_null() ? std::nullopt : std::optional(newest.time());
 }
 

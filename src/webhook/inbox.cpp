@@ -21,6 +21,8 @@
 namespace settle::inline v0::webhook {
 namespace {
 
+namespace insert_columns = queries::webhook::insert_event_columns;
+
 constexpr std::int64_t refusal_lines_per_second = 5;  // anybody can send something that is refused
 constexpr std::size_t error_bytes_max = 1000;
 constexpr std::string_view no_exception = "something was thrown that is no std::exception";
@@ -81,7 +83,8 @@ class inbox::engine {
                   const auto row = tx.commit_with(
                       hooks::insert_statement(event, source_.ignore_stale, "RECEIVED"), "webhook.receive");
                   if (row.empty()) return outcome::duplicate;
-                  return row[0][1].text() == "TOO_LATE" ? outcome::too_late : outcome::journaled;
+                  return row[0][insert_columns::status].text() == "TOO_LATE" ? outcome::too_late
+                                                                             : outcome::journaled;
                 }));
   }
 
@@ -168,8 +171,8 @@ class inbox::engine {
       return tx.execute(hooks::insert_statement(event, source_.ignore_stale, "APPLIED"));
     });
     if (row.empty()) return outcome::duplicate;
-    if (row[0][1].text() == "TOO_LATE") return outcome::too_late;
-    const hooks::taken one{.row = row[0][0].integer(),
+    if (row[0][insert_columns::status].text() == "TOO_LATE") return outcome::too_late;
+    const hooks::taken one{.row = row[0][insert_columns::id].integer(),
                            .what = event,
                            .newest_only = source_.ignore_stale,
                            .waits_since = event.received_at};

@@ -20,23 +20,27 @@ bool is_over(std::string_view status) {
 }  // namespace
 
 taken read_taken(result& rows, std::size_t row) {
+  // find_event has two columns more.
+  namespace columns = queries::webhook::take_due_columns;
+  static_assert(columns::all == queries::webhook::take_marked_columns::all);
+  static_assert(queries::webhook::find_event_columns::all.starts_with(columns::all));
   taken one;
   const auto cells = rows[row];
-  one.row = cells[0].integer();
-  one.what.source = cells[1].text();
-  one.what.id = cells[2].text();
-  one.what.type = cells[3].text();
-  one.what.key = cells[4].text();
-  if (!cells[5].is_null()) one.what.time = cells[5].time();
-  one.what.received_at = cells[6].time();
-  one.what.headers = attributes_from_json(cells[7].text());
-  one.what.attempts = cells[9].integer();
-  one.newest_only = cells[10].integer() != 0;
-  one.parks = cells[11].integer();
-  one.waits_since = cells[12].time();
-  one.passing = cells[13].integer();
-  one.starts = cells[14].integer();
-  one.what.body = rows.take(row, 8).take_bytes();
+  one.row = cells[columns::id].integer();
+  one.what.source = cells[columns::source].text();
+  one.what.id = cells[columns::event_id].text();
+  one.what.type = cells[columns::event_type].text();
+  one.what.key = cells[columns::event_key].text();
+  if (!cells[columns::provider_at].is_null()) one.what.time = cells[columns::provider_at].time();
+  one.what.received_at = cells[columns::received_at].time();
+  one.what.headers = attributes_from_json(cells[columns::headers].text());
+  one.what.attempts = cells[columns::attempts].integer();
+  one.newest_only = cells[columns::newest_only].integer() != 0;
+  one.parks = cells[columns::parks].integer();
+  one.waits_since = cells[columns::waits_since].time();
+  one.passing = cells[columns::passing].integer();
+  one.starts = cells[columns::starts].integer();
+  one.what.body = rows.take(row, columns::body).take_bytes();
   return one;
 }
 
@@ -82,6 +86,8 @@ void set_outcome(transaction& tx, std::int64_t row, std::string_view status, std
 namespace settle::inline v0::webhook {
 namespace {
 
+namespace finished_columns = queries::webhook::find_finished_columns;
+
 // By source: two workers must not deadlock.
 using horizons = std::map<std::string, timestamp>;
 
@@ -92,8 +98,8 @@ horizons raise_horizons(database& db, timestamp before, std::int64_t events_max)
   const auto old = tx.execute(queries::webhook::find_finished, {before, events_max});
   horizons raised;
   for (std::size_t i = 0; i < old.size(); ++i) {
-    auto& until = raised[old[i][1].text()];
-    until = std::max(until, old[i][2].time());
+    auto& until = raised[old[i][finished_columns::source].text()];
+    until = std::max(until, old[i][finished_columns::received_at].time());
   }
   for (const auto& [source, until] : raised) tx.post(queries::webhook::raise_horizon, {source, until});
   if (!raised.empty()) tx.commit("webhook.horizon");
@@ -107,8 +113,8 @@ std::optional<journal_entry> find(database& db, std::string_view source, std::st
   auto rows = tx.execute(queries::webhook::find_event, {source, event_id});
   if (rows.empty()) return std::nullopt;
   journal_entry found;
-  found.status = rows[0][15].text();
-  found.last_error = rows[0][16].text();
+  found.status = rows[0][queries::webhook::find_event_columns::status].text();
+  found.last_error = rows[0][queries::webhook::find_event_columns::last_error].text();
   found.what = hooks::read_taken(rows, 0).what;
   found.attempts = found.what.attempts;
   return found;
@@ -120,20 +126,21 @@ std::vector<journal_line> list(database& db, const journal_filter& which, std::s
       db.read().commit_with({queries::webhook::list_events,
                              {after, which.source, which.status, static_cast<std::int64_t>(at_most)}},
                             "");
+  namespace columns = queries::webhook::list_events_columns;
   std::vector<journal_line> all;
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const auto row = rows[n];
     auto& one = all.emplace_back();
-    one.number = row[0].integer();
-    one.source = row[1].text();
-    one.id = row[2].text();
-    one.type = row[3].text();
-    one.key = row[4].text();
-    one.status = row[5].text();
-    one.last_error = row[6].text();
-    one.attempts = row[7].integer();
-    one.received_at = row[8].time();
-    if (!row[9].is_null()) one.next_at = row[9].time();
+    one.number = row[columns::id].integer();
+    one.source = row[columns::source].text();
+    one.id = row[columns::event_id].text();
+    one.type = row[columns::event_type].text();
+    one.key = row[columns::event_key].text();
+    one.status = row[columns::status].text();
+    one.last_error = row[columns::last_error].text();
+    one.attempts = row[columns::attempts].integer();
+    one.received_at = row[columns::received_at].time();
+    if (!row[columns::next_at].is_null()) one.next_at = row[columns::next_at].time();
   }
   return all;
 }
@@ -158,9 +165,10 @@ std::int64_t expire(database& db, duration keep, std::int64_t events_max) {
   json_array ids;
   std::int64_t gone = 0;
   for (std::size_t i = 0; i < old.size(); ++i) {
-    const auto raised = until.find(old[i][1].text());
-    if (raised == until.end() || raised->second < old[i][2].time()) continue;  // somebody had it; next time
-    ids.add(old[i][0].integer());
+    const auto raised = until.find(old[i][finished_columns::source].text());
+    if (raised == until.end() || raised->second < old[i][finished_columns::received_at].time())
+      continue;  // somebody had it; next time
+    ids.add(old[i][finished_columns::id].integer());
     ++gone;
   }
   if (gone > 0) tx.post(queries::webhook::delete_events, {ids.text()});

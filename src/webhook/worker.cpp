@@ -97,7 +97,8 @@ class worker::engine {
     std::vector<std::string> due;
     if (!any) return due;
     const auto rows = db_.read().execute(queries::webhook::due_sources, {all.text(), env().now()});
-    for (std::size_t i = 0; i < rows.size(); ++i) due.push_back(rows[i][0].text());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      due.push_back(rows[i][queries::webhook::due_sources_columns::name].text());
     return due;
   }
 

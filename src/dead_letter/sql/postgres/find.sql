@@ -20,7 +20,7 @@ where id in (select jsonb_array_elements_text($1::jsonb)::bigint) and status = $
 order by id
 
 -- name: count_letters
-select count(*), coalesce(max(id), 0) from settle.dlq_events
+select count(*) as letters, coalesce(max(id), 0) as last_id from settle.dlq_events
 where status = $1 and id > $2 and id <= $3
   and ($4::text = '' or consumer = $4) and ($5::text = '' or topic = $5) and ($6::text = '' or event_type = $6)
   and ($7::text = '' or message_key = $7) and ($8::text = '' or reason = $8)
@@ -36,7 +36,7 @@ select id, consumer, consumer_version, status, reason, error, attempts, history,
 from settle.dlq_events where id in (select jsonb_array_elements_text($1::jsonb)::bigint) order by id
 
 -- name: count_groups
-select consumer, topic, event_type, reason, status, count(*), min(failed_at), max(failed_at)
+select consumer, topic, event_type, reason, status, count(*) as letters, min(failed_at) as first_at, max(failed_at) as last_at
 from settle.dlq_events group by consumer, topic, event_type, reason, status
 order by 6 desc, consumer, topic, event_type, reason, status
 
@@ -62,4 +62,4 @@ order by consumer, topic, message_key
 -- name: discard_letters
 update settle.dlq_events set status = 'DISCARDED', discarded_at = $3, discard_reason = $4
 where id in (select id from settle.dlq_events where id in (select jsonb_array_elements_text($1::jsonb)::bigint) and status = $2 for update skip locked)
-returning consumer, topic, message_key, blocks_key::integer
+returning consumer, topic, message_key, blocks_key::integer as blocks_key

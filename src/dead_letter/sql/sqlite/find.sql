@@ -20,7 +20,7 @@ where id in (select value from json_each($1)) and status = $2
 order by id
 
 -- name: count_letters
-select count(*), coalesce(max(id), 0) from settle_dlq_events
+select count(*) as letters, coalesce(max(id), 0) as last_id from settle_dlq_events
 where status = $1 and id > $2 and id <= $3
   and ($4 = '' or consumer = $4) and ($5 = '' or topic = $5) and ($6 = '' or event_type = $6)
   and ($7 = '' or message_key = $7) and ($8 = '' or reason = $8)
@@ -36,7 +36,7 @@ select id, consumer, consumer_version, status, reason, error, attempts, history,
 from settle_dlq_events where id in (select value from json_each($1)) order by id
 
 -- name: count_groups
-select consumer, topic, event_type, reason, status, count(*), min(failed_at), max(failed_at)
+select consumer, topic, event_type, reason, status, count(*) as letters, min(failed_at) as first_at, max(failed_at) as last_at
 from settle_dlq_events group by consumer, topic, event_type, reason, status
 order by 6 desc, consumer, topic, event_type, reason, status
 

@@ -10,12 +10,12 @@ from settle.outbox o where o.seq = $1::bigint
 on conflict (seq) do nothing
 
 -- name: read_held_keys
-select h.lane & 15, h.topic, h.aggregate_id, max(h.next_at), bool_or(h.status = 'FAILED')::integer
+select h.lane & 15 as share, h.topic, h.aggregate_id, max(h.next_at) as next_at, bool_or(h.status = 'FAILED')::integer as has_failed
 from settle.outbox_held h where h.blocks group by 1, 2, 3
 
 -- When the first event is due that waits for nothing but its time; $1 is the mask of shares.
 -- name: read_free_due
-select min(h.next_at) from settle.outbox_held h
+select min(h.next_at) as next_at from settle.outbox_held h
 where not h.blocks and h.status = 'WAITING' and ($1::integer >> (h.lane & 15)) & 1 = 1
   and not exists (select from settle.outbox_held b where b.blocks and b.lane = h.lane and b.aggregate_id = h.aggregate_id
                   and b.topic = h.topic and h.aggregate_id <> '')
@@ -23,13 +23,13 @@ where not h.blocks and h.status = 'WAITING' and ($1::integer >> (h.lane & 15)) &
 -- The columns of read_window, attempts and place.
 -- name: read_held_key
 select seq, lane, event_id, topic, event_type, aggregate_type, aggregate_id, content_type, headers,
-       created_at, payload, null, attempts, place
+       created_at, payload, null as deliver_at, attempts, place
 from settle.outbox_held
 where blocks and lane = $1 and aggregate_id = $2 and topic = $4 and status = 'WAITING' order by tick, seq limit $3
 
 -- name: read_held_free
 select h.seq, h.lane, h.event_id, h.topic, h.event_type, h.aggregate_type, h.aggregate_id, h.content_type,
-       h.headers, h.created_at, h.payload, null, h.attempts, h.place
+       h.headers, h.created_at, h.payload, null as deliver_at, h.attempts, h.place
 from settle.outbox_held h
 where not h.blocks and h.status = 'WAITING' and h.next_at <= $1 and ($2::integer >> (h.lane & 15)) & 1 = 1
   and not exists (select from settle.outbox_held b where b.blocks and b.lane = h.lane and b.aggregate_id = h.aggregate_id
