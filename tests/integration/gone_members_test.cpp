@@ -128,8 +128,8 @@ TEST_P(gone_sessions, that_come_again_go_on) {
   world.place(1);
   ASSERT_TRUE(ships(world, 1));
   server->run(
-      "select count(pg_terminate_backend(pid)) from pg_stat_activity where pid in "
-      "(select pid from pg_locks where locktype = 'advisory')");
+      "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() "
+      "and pid in (select pid from pg_locks where locktype = 'advisory')");
   world.place(2);
   EXPECT_TRUE(ships(world, 2));
 }
