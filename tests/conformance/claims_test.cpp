@@ -447,22 +447,6 @@ TEST_P(claimed_keys, that_make_no_sense_are_refused_before_anybody_is_asked) {
   EXPECT_EQ(code_of([&] { one->keys->complete(click, mine.token, huge); }), errc::payload_too_large);
 }
 
-// A client that sees its request through: what it does outside happens once, whatever fails or dies. After a
-// crash the next one asks the outside, which knows.
-void see_through(claims_process& by) {
-  for (int tries = 0; tries < 10; ++tries) {
-    const auto got = by.keys->claim({.who = click, .on_unknown = when_unknown::ask});
-    if (got.outcome == claim_outcome::completed) return;
-    if (got.outcome == claim_outcome::ask && by.acted("k-1") == 0) {
-      by.keys->release(click, got.token);
-      continue;
-    }
-    if (got.outcome == claim_outcome::claimed) by.act("k-1");
-    if (got.outcome == claim_outcome::claimed || got.outcome == claim_outcome::ask)
-      by.keys->complete(click, got.token, placed);
-  }
-}
-
 // Proves I4, I7
 TEST_P(claimed_keys, have_one_effect_at_every_fault_point) {
   one.reset();
@@ -473,7 +457,7 @@ TEST_P(claimed_keys, have_one_effect_at_every_fault_point) {
       .recover =
           [&] {
             world->pass(1h);
-            see_through(*world->open());
+            see_through_after_a_kill(*world);
           },
       .check =
           [&](const std::string& where) {
@@ -505,7 +489,7 @@ TEST_P(claimed_keys, left_behind_by_one_that_died_have_one_effect_at_every_fault
         .recover =
             [&] {
               world->pass(1h);
-              see_through(*world->open());
+              see_through_after_a_kill(*world);
             },
         .check =
             [&](const std::string& where) {
@@ -550,7 +534,7 @@ TEST_P(claimed_keys, of_fifty_callers_have_one_effect_at_every_fault_point) {
           [&] {
             world->pass(1h);
             storm(*world, nullptr);
-            see_through(*world->open());
+            see_through_after_a_kill(*world);
           },
       .check =
           [&](const std::string& where) {
