@@ -1,4 +1,5 @@
-# settle_library(<target>): the library from every .cpp below src/ and drivers/ that is not a test, compiled once
+# settle_library(<target>): the library from every .cpp below src/ and drivers/ that is not a test, and not of src/config,
+# which only programs need, compiled once
 # into objects that an archive and a shared library can both be made of: <target>_objects, and one
 # <target>_<driver>_objects for each driver of this build, which alone sees its client library. Only what the public
 # headers mark leaves the shared library; the archive, which tests and programs of this project link, gives them the
@@ -54,7 +55,7 @@ endfunction()
 
 function(settle_sources result folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/src/config/")
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 

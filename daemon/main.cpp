@@ -10,10 +10,9 @@
 #include <new>
 #include <sstream>
 
-#include "compose/service_database.hpp"
+#include "config/load.hpp"
 #include "daemon/app.hpp"
 #include "daemon/config/command_line.hpp"
-#include "daemon/config/load.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/log.hpp"
 #include "daemon/startup_error.hpp"
@@ -22,7 +21,7 @@
 namespace settle::daemon {
 namespace {
 
-sigset_t stopping_signals() {
+sigset_t awaited_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
@@ -30,21 +29,25 @@ sigset_t stopping_signals() {
   return set;
 }
 
-// Threads inherit the blocked signals, so only wait_for_stop() receives them and nothing runs in a handler.
+// Threads inherit the blocked signals, so only serve() receives them and nothing runs in a handler.
 // A reader of our log or of an answer that goes away is no reason to die.
 void take_signals() {
   ::signal(SIGPIPE, SIG_IGN);
-  const auto set = stopping_signals();
+  const auto set = awaited_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-// After the first signal the next one kills: whoever sends two does not want to wait.
-std::string_view wait_for_stop() {
-  const auto set = stopping_signals();
+int wait_for_signal() {
+  const auto set = awaited_signals();
   int received = 0;
   sigwait(&set, &received);
+  return received;
+}
+
+// From here on the next signal kills: whoever sends two does not want to wait.
+void take_no_more_signals() {
+  const auto set = awaited_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-  return received == SIGINT ? "SIGINT" : "SIGTERM";
 }
 
 int complain(std::string_view why, int code) {
@@ -58,17 +61,21 @@ int print(const std::string& text) {
   return std::fflush(stdout) == 0 ? exit_clean : complain("cannot write the output", exit_cannot_start);
 }
 
-int serve(const loaded& settings) {
-  take_signals();
-  line_log log(settings.values.log);
+void write_warnings(const config::loaded& settings, log_sink& log) {
   for (const auto& warning : settings.warnings)
     log.write(log_level::warning, "configuration_doubtful", {{"why", warning}});
+}
+
+int serve(const config::loaded& settings) {
+  take_signals();
+  line_log log(settings.values.log);
+  write_warnings(settings, log);
   data_folder folder(settings.values.data, log);
-  if (!settings.values.database.empty() && !compose::is_postgres(settings.values.database))
-    require_local_file(settings.values.database);
   app running(settings.values, log);
   folder.keep();
-  running.stop(wait_for_stop());
+  const int received = wait_for_signal();
+  take_no_more_signals();
+  running.stop(received == SIGINT ? "SIGINT" : "SIGTERM");
   return exit_clean;
 }
 
@@ -103,8 +110,8 @@ int run(int argc, char** argv) try {
   std::set_terminate(end_with_a_line);
   const auto asked = parse_command_line(argc, argv, environ);
   if (asked.print) return print(*asked.print);
-  const auto settings = load_configuration(asked.given);
-  if (asked.print_config) return print(print_configuration(settings));
+  const auto settings = config::load_configuration(asked.given);
+  if (asked.print_config) return print(config::print_configuration(settings));
   return serve(settings);
 } catch (const error& e) {
   return complain(e.what(), e.retryable() ? exit_store_unavailable : exit_cannot_start);

@@ -71,7 +71,8 @@ function may(from, to) {
   if (to == "retry") return from !~ /^driver:/
   if (to == "sql" || to == "wire" || to == "broker") return 1
   if (to == "shared") return from !~ /^driver:/
-  if (from == "compose") return to != "cli" && to != "daemon"
+  if (from == "compose") return to != "cli" && to != "daemon" && to != "config"
+  if (from == "config") return to == "compose"
   if (from == "inspect") return to == "dead_letter"  # what a replay is about is decided there
   return 0  # a capability and a driver know none of the others
 }

@@ -121,10 +121,12 @@ constexpr std::array operations = {operation{"/v1/keys/claim", read_claim, "clai
                                    operation{"/v1/keys/renew", read_renewal, "renewed"},
                                    operation{"/v1/keys/release", read_release, "released"}};
 
-// The router decodes a path before it looks for the route: /v1/keys/cl%61im is one of these, too.
+// What stands before it is the service's. The router decodes a path before it looks for the route:
+// /v1/keys/cl%61im is one of these, too.
 const operation* operation_of(const http::request& asked) {
-  const auto path = http::percent_decoded(asked.path);
-  const auto* found = std::ranges::find(operations, std::string_view(path ? *path : ""), &operation::path);
+  const auto path = http::percent_decoded(asked.path).value_or("");
+  const auto* found =
+      std::ranges::find_if(operations, [&](const operation& one) { return path.ends_with(one.path); });
   return found == operations.end() ? nullptr : found;
 }
 
@@ -322,8 +324,10 @@ class asked_together {
 
 }  // namespace
 
-void add_key_routes(http::router& to, std::function<claims&()> store) {
-  to.post_batched({operations[0].path, operations[1].path, operations[2].path, operations[3].path},
+void add_key_routes(http::router& to, std::function<claims&()> store, const std::string& prefix) {
+  const auto below = [&](std::size_t n) { return prefix + std::string(operations[n].path); };
+  const std::array paths{below(0), below(1), below(2), below(3)};
+  to.post_batched({paths[0], paths[1], paths[2], paths[3]},
                   [store = std::move(store)](std::span<const http::request* const> asked) {
                     return asked_together(asked).run(store());
                   },

@@ -2,12 +2,15 @@
 // What is asked while others are at the store goes there together, in one transaction.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "settle/claims.hpp"
 #include "settle/http.hpp"
 
 namespace settle::daemon {
 
-// `store` gives the claims, or throws while there are none yet.
-void add_key_routes(http::router& to, std::function<claims&()> store);
+// `store` gives the claims, or throws while there are none yet. `prefix` stands before the paths.
+void add_key_routes(http::router& to, std::function<claims&()> store, const std::string& prefix = {});
 
 }  // namespace settle::daemon

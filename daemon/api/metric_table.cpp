@@ -102,7 +102,7 @@ constexpr std::array table{
     metric{"settle_reservations_total", counter, "resource, outcome",
            "Calls that reserved a quantity, by what they said; those of transactions that rolled back among "
            "them."},
-    metric{"settle_service_failures_total", counter, "service",
+    metric{"settle_service_failures_total", counter, "work",
            "Failed rounds of a background service; it goes on after a pause."},
     metric{"settle_start_time_seconds", gauge, "", "When this process started, in seconds since 1970."},
     metric{"settle_store_up", gauge, "store", "1 if the store answered this scrape, 0 if not."},

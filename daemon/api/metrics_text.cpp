@@ -33,32 +33,63 @@ std::string histogram_lines(const std::string& series, const time_counts& times)
   return out + fmt::format("{}_count{} {}\n", name, labels, times.count());
 }
 
-}  // namespace
+// Which of those without labels it would count.
+bool is_zero_of(metric_source::origin source, const metric& one) {
+  const bool of_process = one.name.starts_with("settle_http_");
+  switch (source) {
+    case metric_source::origin::everything:
+      return true;
+    case metric_source::origin::process:
+      return of_process;
+    case metric_source::origin::service:
+      return !of_process;
+    case metric_source::origin::broker:
+      break;
+  }
+  return false;
+}
 
-std::string metrics_text(const std::map<std::string, std::int64_t>& counters,
-                         const std::map<std::string, double>& gauges,
-                         const std::map<std::string, time_counts>& times) {
-  // A name may be the beginning of another, so series are gathered by family, not by their sorted text.
-  std::map<std::string, std::map<std::string, std::string>> families;  // series → lines
-  const auto put = [&](const std::string& series, std::string lines) {
-    families[series.substr(0, series.find('{'))][series] = std::move(lines);
+std::string labelled(const std::string& series, const std::string& label) {
+  if (label.empty()) return series;
+  const auto brace = series.find('{');
+  if (brace == std::string::npos) return fmt::format("{}{{{}}}", series, label);
+  return fmt::format("{}{{{},{}", series.substr(0, brace), label, series.substr(brace + 1));
+}
+
+// A name may be the beginning of another, so series are gathered by family, not by their sorted text.
+using families = std::map<std::string, std::map<std::string, std::string>>;  // series → lines
+
+void gather(const metric_source& from, families& into) {
+  const auto put = [&](const std::string& name, const auto& lines_of) {
+    const auto series = labelled(name, from.label);
+    into[series.substr(0, series.find('{'))][series] = lines_of(series);
   };
-  const auto line = [](const std::string& series, auto value) {
-    return fmt::format("{} {}\n", series, value);
+  const auto line = [](auto value) {
+    return [value](const std::string& series) { return fmt::format("{} {}\n", series, value); };
+  };
+  const auto histogram = [](const time_counts& times) {
+    return [&times](const std::string& series) { return histogram_lines(series, times); };
   };
   for (const auto& one : all_metrics()) {
     const std::string name(one.name);
-    if (!one.labels.empty()) continue;
-    if (one.type == metric_type::counter) put(name, line(name, 0));
-    if (one.type == metric_type::histogram) put(name, histogram_lines(name, {}));
+    if (!one.labels.empty() || !is_zero_of(from.of, one)) continue;
+    if (one.type == metric_type::counter) put(name, line(0));
+    if (one.type == metric_type::histogram) put(name, histogram({}));
   }
-  for (const auto& [series, value] : counters) put(series, line(series, value));
-  for (const auto& [series, value] : gauges) put(series, line(series, value));
-  for (const auto& [series, value] : times) put(series, histogram_lines(series, value));
+  for (const auto& [series, value] : from.counters) put(series, line(value));
+  for (const auto& [series, value] : from.gauges) put(series, line(value));
+  for (const auto& [series, value] : from.times) put(series, histogram(value));
+}
+
+}  // namespace
+
+std::string metrics_text(std::span<const metric_source> sources) {
+  families all;
+  for (const auto& one : sources) gather(one, all);
   std::string out;
-  for (const auto& [family, all] : families) {
+  for (const auto& [family, series] : all) {
     out += header_of(family);
-    for (const auto& [series, lines] : all) out += lines;
+    for (const auto& [name, lines] : series) out += lines;
   }
   return out;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,10 +13,18 @@ namespace settle::daemon {
 
 constexpr std::string_view metrics_content_type = "text/plain; version=0.0.4; charset=utf-8";
 
+// Figures that have one origin. What the table says of it and was not counted yet is shown as zero.
+struct metric_source {
+  enum class origin { everything, process, service, broker };
+  origin of = origin::everything;
+  std::string label = {};  // before all others: service="orders"; empty: none
+  std::map<std::string, std::int64_t> counters = {};
+  std::map<std::string, double> gauges = {};
+  std::map<std::string, time_counts> times = {};
+};
+
 // Families in the order of their names, each once, with HELP and TYPE from the table. A counter that the
 // table does not know is shown all the same: a number nobody explained beats one that is missing.
-std::string metrics_text(const std::map<std::string, std::int64_t>& counters,
-                         const std::map<std::string, double>& gauges,
-                         const std::map<std::string, time_counts>& times);
+std::string metrics_text(std::span<const metric_source> sources);
 
 }  // namespace settle::daemon

@@ -5,11 +5,14 @@
 #include <CLI/CLI.hpp>
 
 #include "base/nearest_name.hpp"
-#include "daemon/config/option.hpp"
+#include "config/option.hpp"
 #include "daemon/config/reference.hpp"
 
 namespace settle::daemon {
 namespace {
+
+using config::configuration_error;
+using config::kind;
 
 constexpr const char* about =
     "settled: runs a relay from DATA/settle.db, or another database, to the embedded broker in "
@@ -34,8 +37,8 @@ std::string first_sentence(std::string_view text) {
 }
 
 void add_settings(CLI::App& program, std::map<std::string, std::string>& flags) {
-  const configuration defaults;
-  for (const auto& one : all_options()) {
+  const config::configuration defaults;
+  for (const auto& one : config::all_options()) {
     const std::string name(one.name);
     const auto fallback = shown(defaults, one);
     program

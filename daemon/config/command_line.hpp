@@ -4,17 +4,17 @@
 #include <optional>
 #include <string>
 
-#include "daemon/config/load.hpp"
+#include "config/load.hpp"
 
 namespace settle::daemon {
 
 struct command_line {
-  inputs given;
+  config::inputs given;
   bool print_config = false;
   std::optional<std::string> print;  // what to print instead of running: help, version, a reference page
 };
 
-// Throws configuration_error if they make no sense.
+// Throws config::configuration_error if they make no sense.
 command_line parse_command_line(int argc, char** argv, char** environment);
 
 }  // namespace settle::daemon

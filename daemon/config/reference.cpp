@@ -2,17 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "config/option.hpp"
 #include "daemon/api/gauges.hpp"
 #include "daemon/api/metric_table.hpp"
-#include "daemon/config/option.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::daemon {
 namespace {
 
+using namespace config;
+
 constexpr std::string_view configuration_head = R"(# Configuration of settled
 
-<!-- Printed by `settled --print-config-reference`; a test compares. Change daemon/config/option_table.cpp instead. -->
+<!-- Printed by `settled --print-config-reference`; a test compares. Change src/config/option_table.cpp instead. -->
 
 Started without arguments, `settled` needs no configuration. Each setting can be given in four places; the first
 of them that has it wins:
@@ -56,7 +62,7 @@ constexpr std::string_view configuration_tail = R"(
 | code | |
 |---|---|
 | 0 | stopped by SIGTERM or SIGINT; a batch that took longer than `drain_timeout` was cancelled and will be sent again |
-| 2 | bad configuration, a data folder or an address that cannot be used, a database of a newer version, or one without Settle's tables while `migrate = false`, a Redis in `keys.redis` that may forget, a pooler in transaction mode in front of the database, or a second daemon on the same folder: the same start will fail again |
+| 2 | bad configuration, or, of the short form, a data folder or an address that cannot be used, a database of a newer version, or one without Settle's tables while `migrate = false`, a Redis in `keys.redis` that may forget, a pooler in transaction mode in front of the database, or a second daemon on the same folder: the same start will fail again |
 | 3 | a file is unavailable, busy or full: the same start may succeed later |
 | 4 | there was no memory left where it could not be answered with 503; the last line says so, and nothing that was committed is lost |
 
@@ -76,10 +82,63 @@ A start that fails leaves nothing behind that was not there.
 A second SIGTERM or SIGINT ends the process at once. Nothing is lost by that: it is a crash, and crashes are covered.
 )";
 
-constexpr std::string_view webhooks_head = R"(
-## Tables `[webhook.NAME]`
+constexpr std::string_view services_head = R"(
+## Many services: tables `[service.NAME]` and `[broker.NAME]`
 
-Each is a source of webhooks, taken at `POST /webhooks/NAME`: verified, journaled in the service's database, answered, and
+One daemon serves as many as {} services. Each has its own database, relay, sweeper, webhooks and gauges; one that is away,
+slow, full or set up wrongly delays nobody else, and [the guide](../operating/deployment.md) says how it is run. NAME is 1 to
+63 letters, digits, `-` and `_`, and appears in log lines (`service=orders`), in metrics (`service="orders"`) and in paths:
+`/services/orders/v1/keys/claim`, `/services/orders/webhooks/stripe`, `/readyz?service=orders`.
+
+```toml
+[broker.main]
+url = "/var/lib/settle/broker.db"
+
+[service.orders]
+database = "host=db dbname=orders user=settled"
+broker = "main"
+
+[service.payments]
+database_env = "PAYMENTS_DATABASE"      # the variable that holds it, password included
+
+[service.payments.relay]
+batch_max = 1000                        # else as [relay] at the top says
+
+[[service.payments.route]]
+topic = "payments.*"
+as = "shop.payments.*"
+```
+
+What a service's table does not say comes from the setting of the same name at the top of the file. A file without such
+tables, and no file at all, is the short form: one service without a name, whose settings are those above.
+
+**Secrets**: a setting that may hold a password, `database`, `url` or `keys.redis`, can also be given as NAME`_env`, which
+names an environment variable, or NAME`_file`, which names a file. They are read at the start and with every SIGHUP, and
+appear in no output, log line, error or process list.
+
+**SIGHUP** reads the file again. Services that are told the same as before notice nothing; others are started, ended or, if
+they are told something else, replaced, and what is under way is finished. `data`, `listen` and `[http]` stay as they are
+until the daemon is started again; the log names those that differ. A file with a mistake changes nothing, and the log
+says what is wrong.
+
+)";
+
+constexpr std::string_view brokers_head = R"(
+In `[broker.NAME]`, of which there may be {}. A file without one has the embedded broker of the data folder.
+
+)";
+
+constexpr std::string_view routes_head = R"(
+### Routes: `[[service.NAME.route]]`
+
+Where topics go, and what they are called there; `[[route]]` in the short form. The first that fits is taken, of at most {}.
+
+)";
+
+constexpr std::string_view webhooks_head = R"(
+## Tables `[webhook.NAME]`, and `[service.NAME.webhook.NAME]`
+
+Each is a source of webhooks, taken at `POST /webhooks/NAME`, or at `POST /services/NAME/webhooks/NAME`: verified, journaled in the service's database, answered, and
 then published as an event to a topic. [The guide](../guides/webhooks.md#with-settled) says more. NAME is 1 to 100 letters,
 digits, `-` and `_`; there may be {} of them, in the file only.
 
@@ -90,7 +149,7 @@ keys_env = "STRIPE_WEBHOOK_SECRET"
 topic = "payments"
 ```
 
-Keys never stand in the file: `keys_env` and `keys_file` say where they are, and they are read once, at the start. They
+Keys never stand in the file: `keys_env` and `keys_file` say where they are, and they are read at the start and with SIGHUP. They
 appear in no output, log line or error.
 
 )";
@@ -122,6 +181,33 @@ std::string row_of(const option& of) {
   return fmt::format("| `{}` | `{}` | `{}` | {} | {} | {}{} |\n", of.name, environment_of(of), flag_of(of),
                      fallback.empty() ? "empty" : "`" + fallback + "`", allowed_text(of), of.meaning,
                      of.secret ? " Secret: never shown." : "");
+}
+
+// The rows of one table of the file.
+template <class Settings>
+std::string rows_of(std::span<const option_of<Settings>> options) {
+  std::string out = "| key | default | allowed | meaning |\n|---|---|---|---|\n";
+  const Settings defaults;
+  for (const auto& one : options) {
+    const auto fallback = shown(defaults, one);
+    out += fmt::format("| `{}` | {} | {} | {} |\n", one.name,
+                       fallback.empty() ? "empty" : "`" + fallback + "`", allowed_text(one), one.meaning);
+  }
+  return out;
+}
+
+// Only what a service has beyond the settings that stand at the top, too.
+std::string services_section() {
+  const auto alone = [](const service_option& one) { return find_option(one.name) == nullptr; };
+  std::vector<service_option> own;
+  std::ranges::copy_if(service_options(), std::back_inserter(own), alone);
+  auto page = fmt::format(services_head, services_max);
+  page +=
+      "In `[service.NAME]`, beside `database`, `migrate`, `busy_timeout`, and the sections `relay`, `keys` "
+      "and `sweep`:\n\n";
+  page += rows_of(std::span<const service_option>(own));
+  page += fmt::format(brokers_head, brokers_max) + rows_of(broker_options());
+  return page + fmt::format(routes_head, routes_max) + rows_of(route_options());
 }
 
 std::string default_of(const webhook_option& of, std::string_view scheme) {
@@ -165,7 +251,7 @@ std::string configuration_reference() {
     }
     page += row_of(one);
   }
-  return page.append(webhooks_section()).append(configuration_tail);
+  return page.append(services_section()).append(webhooks_section()).append(configuration_tail);
 }
 
 std::string metrics_reference() {

@@ -8,24 +8,15 @@
 #pragma once
 
 #include "base/timer.hpp"
+#include "config/configuration.hpp"
 #include "settle/database.hpp"
 #include "settle/service.hpp"
 
 namespace settle::daemon {
 
-struct sweeping_options {
-  // From the end of one sweep to the next.
-  duration interval = std::chrono::minutes(1);
-  // How long webhooks that are over stay in the journal.
-  duration webhook_keep = std::chrono::days(30);
-  // Rows of each kind per slice, and the pause between two slices: at most 5,000 rows a second.
-  std::int64_t slice_max = 500;
-  duration slice_pause = std::chrono::milliseconds(100);
-};
-
 class sweeping final : public service {
  public:
-  sweeping(database& db, const sweeping_options& options) : db_(db), options_(options) {}
+  sweeping(database& db, const config::sweep_settings& options) : db_(db), options_(options) {}
 
   // One slice. Always false: it is the pause that comes next, short in the middle of a sweep.
   bool run_once(std::stop_token cancel) override;
@@ -43,7 +34,7 @@ class sweeping final : public service {
   void note(const removed& slice);
 
   database& db_;
-  sweeping_options options_;
+  config::sweep_settings options_;
   timer timer_;
   bool in_sweep_ = false;
   removed so_far_;  // in this sweep

@@ -23,19 +23,19 @@ http::response take(const webhook::inbox& by, database* in, const http::request&
 
 }  // namespace
 
-webhooks::webhooks(std::span<const webhook_settings> sources) {
+webhooks::webhooks(std::span<const config::webhook_settings> sources) {
   entrances_.reserve(sources.size());
   for (const auto& one : sources) entrances_.push_back({webhook::inbox(one.source), one.topic});
 }
 
-void webhooks::add_routes(http::router& to, const store& in) const {
+void webhooks::add_routes(http::router& to, const std::string& prefix, const store& in) const {
   for (const auto& one : entrances_) {
     const auto& by = one.inbox;
-    to.post("/webhooks/" + by.of().name,
+    to.post(prefix + "/webhooks/" + by.of().name,
             [&by, in](const http::request& asked) { return take(by, in(), asked); },
             {.body_bytes_max = by.of().body_bytes_max});
   }
-  to.post("/webhooks/{source}",
+  to.post(prefix + "/webhooks/{source}",
           [](const http::request& asked) {
             return http::problem(404, "webhook_source_unknown",
                                  "the configuration has no table [webhook.NAME] of this name", asked.path);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/config/webhook_settings.hpp"
+#include "config/webhook_settings.hpp"
 #include "settle/http.hpp"
 #include "settle/webhook.hpp"
 
@@ -18,13 +18,14 @@ class webhooks {
   // The database to journal in; null while there is none that could be asked.
   using store = std::function<database*()>;
 
-  explicit webhooks(std::span<const webhook_settings> sources);
+  explicit webhooks(std::span<const config::webhook_settings> sources);
 
   bool empty() const { return entrances_.empty(); }
 
-  // Answers 200 when the journal has it, also for a copy; 401 and an empty body if it is not rightly signed;
-  // 503 if the store is away. An unknown source is answered with a problem. These live as long as the routes.
-  void add_routes(http::router& to, const store& in) const;
+  // Below `prefix`. Answers 200 when the journal has it, also for a copy; 401 and an empty body if it is not
+  // rightly signed; 503 if the store is away. An unknown source is answered with a problem. These live as
+  // long as the routes.
+  void add_routes(http::router& to, const std::string& prefix, const store& in) const;
 
   // Forwards each source to its topic. Leaves the removal of what is over to the sweeper.
   std::unique_ptr<service> make_worker(database& db) const;

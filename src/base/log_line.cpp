@@ -25,8 +25,7 @@ std::string quoted(std::string_view value) {
 
 }  // namespace
 
-std::string log_line(timestamp at, log_level level, std::string_view event,
-                     std::initializer_list<log_field> fields) {
+std::string log_line(timestamp at, log_level level, std::string_view event, log_fields fields) {
   auto line = to_rfc3339(at);
   line.append(" ").append(to_string(level)).append(" ").append(event);
   for (const auto& field : fields)
@@ -35,8 +34,7 @@ std::string log_line(timestamp at, log_level level, std::string_view event,
 }
 
 // Without memory for the line, its event alone has to do.
-void write_log_line(log_level level, std::string_view event,
-                    std::initializer_list<log_field> fields) noexcept {
+void write_log_line(log_level level, std::string_view event, log_fields fields) noexcept {
   constexpr std::string_view short_of_memory = "settle: out of memory for a line of the log: ";
   try {
     const auto line = log_line(system_time().now(), level, event, fields);

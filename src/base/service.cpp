@@ -23,13 +23,12 @@ class failures {
 
   void add(const char* why) noexcept {
     const bool tell = log_.fails(of_.env().now());
-    if_possible([&] { of_.env().counters->add("settle_service_failures_total", {{"service", of_.name()}}); });
+    if_possible([&] { of_.env().counters->add("settle_service_failures_total", {{"work", of_.name()}}); });
     if (!tell) return;
     if_possible([&] {
-      of_.env().log->write(log_level::warning, "service_failed",
-                           {{"service", std::string(of_.name())},
-                            {"failures", std::to_string(log_.failures())},
-                            {"error", why}});
+      of_.env().log->write(
+          log_level::warning, "service_failed",
+          {{"work", std::string(of_.name())}, {"failures", std::to_string(log_.failures())}, {"error", why}});
     });
   }
 
@@ -39,7 +38,7 @@ class failures {
     if (!lasted) return;
     if_possible([&] {
       of_.env().log->write(log_level::info, "service_resumed",
-                           {{"service", std::string(of_.name())},
+                           {{"work", std::string(of_.name())},
                             {"failures", std::to_string(failed)},
                             {"after_ms", std::to_string(*lasted / std::chrono::milliseconds(1))}});
     });

@@ -122,8 +122,8 @@ TEST(service_loop, a_failure_is_logged_counted_and_tried_again) {
   work.bell.await_sleeps(1);
   EXPECT_EQ(work.calls, 3);
   EXPECT_EQ(work.log.count("service_failed"), 1u) << "one outage, one line";
-  EXPECT_EQ(work.log.count("service_resumed service=scripted failures=2"), 1u);
-  EXPECT_EQ(work.counters.value("settle_service_failures_total", {{"service", "scripted"}}), 2);
+  EXPECT_EQ(work.log.count("service_resumed work=scripted failures=2"), 1u);
+  EXPECT_EQ(work.counters.value("settle_service_failures_total", {{"work", "scripted"}}), 2);
 }
 
 TEST(service_loop, pauses_longer_after_every_failure_in_a_row) {

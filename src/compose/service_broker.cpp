@@ -1,6 +1,8 @@
 #include "compose/service_broker.hpp"
 
+#include "compose/service_database.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
+#include "settle/error.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/room.hpp"
 
@@ -20,6 +22,11 @@ class embedded_view final : public broker_view {
 };
 
 }  // namespace
+
+void check_broker(const std::string& url) {
+  if (url.empty() || url.find("://") != std::string::npos || is_postgres(url))
+    throw error(errc::invalid_argument, "a broker is a file; this is none");
+}
 
 bool is_broker_file(database& db) { return db.speaks() == dialect::sqlite && sqlite::is_broker_file(db); }
 

@@ -23,6 +23,10 @@ struct broker_options {
   std::int64_t bytes_max = sqlite::broker_options{}.bytes_max;
 };
 
+// Throws invalid_argument, without quoting the text, if it names no broker that this build knows: there may
+// be a password in it.
+void check_broker(const std::string& url);
+
 // Creates the file and its tables if they are not there.
 std::unique_ptr<broker> open_broker(const std::string& path, const broker_options& with = {});
 

@@ -7,9 +7,9 @@
 
 #include "base/nearest_name.hpp"
 #include "compose/redis.hpp"
+#include "config/option.hpp"
 #include "daemon/api/metric_table.hpp"
 #include "daemon/api/metrics_text.hpp"
-#include "daemon/config/option.hpp"
 #include "daemon/data_folder.hpp"
 #include "settle/metrics.hpp"
 #include "support/daemon_process.hpp"
@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::content_of;
+using namespace config;
 
 TEST(daemon_options, read_back_what_they_show) {
   for (const auto& one : all_options()) {
@@ -30,7 +31,7 @@ TEST(daemon_options, read_back_what_they_show) {
   configuration to;
   const auto& size = *find_option("relay.batch_bytes_max");
   EXPECT_EQ(assign(to, size, "3KiB"), std::nullopt);
-  EXPECT_EQ(to.relay.batch_bytes_max, 3072U);
+  EXPECT_EQ(to.service.relay.batch_bytes_max, 3072U);
   for (const auto* wrong : {"", "-1", "1.5MiB", "1 MiB", "1mb", "9223372036854775807GiB", "0x10"})
     EXPECT_NE(assign(to, size, wrong), std::nullopt) << wrong;
 }
@@ -46,11 +47,11 @@ TEST(daemon_options, set_the_options_of_whoever_uses_them) {
   set("broker.keep", "2h");
   set("sweep.interval", "3s");
   set("http.workers", "5");
-  EXPECT_EQ(to.relay.attempts_max, 7);
-  EXPECT_EQ(to.relay.on_exhausted, exhausted::hold_key);
-  EXPECT_EQ(to.broker.partitions, 3);
-  EXPECT_EQ(to.broker.keep, std::chrono::hours(2));
-  EXPECT_EQ(to.sweep.interval, std::chrono::seconds(3));
+  EXPECT_EQ(to.service.relay.attempts_max, 7);
+  EXPECT_EQ(to.service.relay.on_exhausted, exhausted::hold_key);
+  EXPECT_EQ(to.broker.options.partitions, 3);
+  EXPECT_EQ(to.broker.options.keep, std::chrono::hours(2));
+  EXPECT_EQ(to.service.sweep.interval, std::chrono::seconds(3));
   EXPECT_EQ(to.http.worker_threads, 5U);
 }
 
@@ -72,7 +73,7 @@ TEST(daemon_options, never_show_a_secret) {
   auto secret = *find_option("relay.source");
   secret.secret = true;
   configuration with;
-  with.relay.source = "hunter2";
+  with.service.relay.source = "hunter2";
   EXPECT_EQ(shown(with, secret), "(hidden)");
   const auto refused = assign(with, secret, std::string(300, 'x'));
   ASSERT_TRUE(refused);
@@ -96,7 +97,8 @@ TEST(daemon_parts, measure_slips_of_the_keyboard) {
 }
 
 TEST(daemon_parts, escape_labels_and_keep_families_together) {
-  const auto page = metrics_text({{"a_total{x=\"1\"}", 1}, {"a_total_more", 2}, {"a_total", 3}}, {}, {});
+  const metric_source some{.counters = {{"a_total{x=\"1\"}", 1}, {"a_total_more", 2}, {"a_total", 3}}};
+  const auto page = metrics_text({&some, 1});
   EXPECT_NE(page.find("# TYPE a_total untyped\na_total 3\na_total{x=\"1\"} 1\n#"), std::string::npos) << page;
   EXPECT_EQ(series_of("m", {{"l", "a\"b\\c\nd"}}), "m{l=\"a\\\"b\\\\c\\nd\"}");
 }
@@ -104,7 +106,8 @@ TEST(daemon_parts, escape_labels_and_keep_families_together) {
 TEST(daemon_parts, write_the_buckets_of_a_histogram_in_order_and_each_with_all_below_it) {
   time_counts some;
   for (const auto us : {70, 7'000, 70'000'000}) some.add(duration(us));
-  const auto page = metrics_text({}, {}, {{"settle_consumer_handler_seconds{consumer=\"a\"}", some}});
+  const metric_source from{.times = {{"settle_consumer_handler_seconds{consumer=\"a\"}", some}}};
+  const auto page = metrics_text({&from, 1});
   EXPECT_NE(page.find("# TYPE settle_consumer_handler_seconds histogram\n"
                       "settle_consumer_handler_seconds_bucket{consumer=\"a\",le=\"0.0001\"} 1\n"
                       "settle_consumer_handler_seconds_bucket{consumer=\"a\",le=\"0.00025\"} 1\n"),

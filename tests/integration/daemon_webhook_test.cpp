@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <regex>
 
-#include "daemon/config/option.hpp"
+#include "config/option.hpp"
 #include "support/webhook_daemon.hpp"
 
 namespace settle::daemon {
@@ -191,10 +191,10 @@ TEST_F(daemon_webhooks, are_refused_with_line_and_reason_if_their_table_is_wrong
 }
 
 TEST_F(daemon_webhooks, options_read_back_what_they_show) {
-  for (const auto& one : webhook_options())
+  for (const auto& one : config::webhook_options())
     for (const auto* scheme : {"stripe", "standard", "hmac"}) {
-      const auto defaults = webhook_defaults("x", scheme);
-      webhook_settings to;
+      const auto defaults = config::webhook_defaults("x", scheme);
+      config::webhook_settings to;
       EXPECT_EQ(assign(to, one, shown(defaults, one)), std::nullopt) << one.name;
       EXPECT_EQ(shown(to, one), shown(defaults, one)) << one.name;
       EXPECT_FALSE(one.meaning.empty()) << one.name;

@@ -198,7 +198,7 @@ TEST_F(postgres_daemon, tells_the_log_of_an_outage_once_and_then_less_and_less) 
   EXPECT_TRUE(eventually([&] {
     const auto page = get(running->port(), "/metrics").body;
     get(running->port(), "/readyz");
-    const std::string count = "settle_service_failures_total{service=\"relay\"} ";
+    const std::string count = "settle_service_failures_total{work=\"relay\"} ";
     const auto at = page.find(count);
     return at != std::string::npos && std::stoi(page.substr(at + count.size())) >= 10;
   }));
@@ -208,12 +208,12 @@ TEST_F(postgres_daemon, tells_the_log_of_an_outage_once_and_then_less_and_less) 
     for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
     return count;
   };
-  for (const auto* line : {" service_failed service=relay ", " scrape_failed ", " readiness_failed "}) {
+  for (const auto* line : {" service_failed work=relay ", " scrape_failed ", " readiness_failed "}) {
     EXPECT_GE(lines(line), 1) << log;
     EXPECT_LE(lines(line), 4) << log;
   }
   server.command("start postgres");
-  EXPECT_TRUE(running->logs(" info service_resumed service=relay ")) << running->log();
+  EXPECT_TRUE(running->logs(" info service_resumed work=relay ")) << running->log();
 }
 
 TEST_F(postgres_daemon, shows_no_statement_of_its_own_to_whoever_asks_whether_it_is_ready) {

@@ -1,18 +1,15 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/config/option.hpp"
+#include "config/option.hpp"
 
-namespace settle::daemon {
+namespace settle::config {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::seconds;
 
-constexpr std::int64_t mib = 1024 * 1024;
-constexpr bounds bytes_of_path{0, 4000};
-constexpr bounds bytes_of_name{0, 255};
-constexpr bounds bytes_of_topic{1, 255};
+constexpr bounds bytes_of_path_or_none{0, 4000};
 constexpr std::array<std::string_view, 3> schemes{"stripe", "standard", "hmac"};
 constexpr std::array<std::string_view, 2> encodings{"hex", "base64"};
 constexpr std::array<std::string_view, 3> of_hmac_alone{"header", "encoding", "prefix"};
@@ -54,7 +51,7 @@ constexpr std::array table{
     webhook_option{"keys_env", kind::text, field<&settings::keys_env>(), bytes_of_name, "",
                    "Name of the environment variable that holds the keys, one per line. Keys stand in no "
                    "configuration; this or keys_file, or both while keys are changed, is required."},
-    webhook_option{"keys_file", kind::text, field<&settings::keys_file>(), bytes_of_path, "",
+    webhook_option{"keys_file", kind::text, field<&settings::keys_file>(), bytes_of_path_or_none, "",
                    "File that holds the keys, one per line, without the blanks around them; read at the "
                    "start. For stripe and hmac the "
                    "secret as it is, for standard whsec_… or whpk_…. At most 16 keys altogether; any of them "
@@ -116,4 +113,4 @@ bool is_for(const webhook_option& what, std::string_view scheme) {
   return std::ranges::find(of_hmac_alone, what.name) == of_hmac_alone.end();
 }
 
-}  // namespace settle::daemon
+}  // namespace settle::config

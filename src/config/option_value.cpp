@@ -7,12 +7,13 @@
 
 #include "base/text.hpp"
 #include "compose/redis.hpp"
+#include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
-#include "daemon/config/address.hpp"
-#include "daemon/config/option.hpp"
+#include "config/address.hpp"
+#include "config/option.hpp"
 #include "settle/error.hpp"
 
-namespace settle::daemon {
+namespace settle::config {
 namespace {
 
 struct unit {
@@ -88,6 +89,13 @@ bool is_store(std::string_view text) try {
   return false;
 }
 
+bool is_broker(std::string_view text) try {
+  compose::check_broker(std::string(text));
+  return true;
+} catch (const error&) {
+  return false;
+}
+
 bool is_redis(std::string_view text) try {
   if (!text.empty()) compose::redis_without_secrets(std::string(text));
   return true;
@@ -139,6 +147,7 @@ std::optional<std::string> check_text(const option_of<Settings>& what, std::stri
     return fmt::format("cannot be used: {}", why);
   const auto refused = fmt::format("must be {}", allowed_text(what));
   if (what.type == kind::store && !is_store(text)) return refused;
+  if (what.type == kind::broker && !is_broker(text)) return refused;
   if (what.type == kind::redis && !is_redis(text)) return refused;
   if (what.type == kind::place && !text.empty() && !read_place(text)) return refused;
   try {
@@ -223,6 +232,8 @@ std::string allowed_text(const option_of<Settings>& of) {
     case kind::store:
       return fmt::format("a file, postgresql://… or 'host=… dbname=… user=…', at most {} bytes",
                          grouped(of.allowed.max));
+    case kind::broker:
+      return fmt::format("a file, at most {} bytes", grouped(of.allowed.max));
     case kind::redis:
       return fmt::format("redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER], at most {} bytes",
                          grouped(of.allowed.max));
@@ -251,6 +262,9 @@ std::string allowed_text(const option_of<Settings>& of) {
   template std::string allowed_text(const option_of<settings>&)
 
 SETTLE_OPTIONS_OF(configuration);
+SETTLE_OPTIONS_OF(service_settings);
+SETTLE_OPTIONS_OF(broker_settings);
+SETTLE_OPTIONS_OF(topic_route);
 SETTLE_OPTIONS_OF(webhook_settings);
 
-}  // namespace settle::daemon
+}  // namespace settle::config

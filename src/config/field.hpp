@@ -8,15 +8,15 @@
 
 #include "settle/environment.hpp"
 
-namespace settle::daemon {
+namespace settle::config {
 
 // A count or a number of bytes is an int64, whatever it is kept as.
 using setting_value = std::variant<std::string, std::int64_t, duration, log_level, bool>;
 
 template <class Settings>
 struct field_of {
-  setting_value (*read)(const Settings&);
-  void (*write)(Settings&, const setting_value&);
+  setting_value (*read)(const Settings&) = nullptr;
+  void (*write)(Settings&, const setting_value&) = nullptr;
 };
 
 namespace detail {
@@ -28,6 +28,11 @@ struct owner<Kept Settings::*> {
   using type = Settings;
 };
 
+template <class Kept>
+inline constexpr bool is_number = std::is_integral_v<Kept> && !std::is_same_v<Kept, bool>;
+
+}  // namespace detail
+
 template <auto First, auto... Rest>
 constexpr auto& reach(auto& from) {
   if constexpr (sizeof...(Rest) == 0)
@@ -36,24 +41,19 @@ constexpr auto& reach(auto& from) {
     return reach<Rest...>(from.*First);
 }
 
-template <class Kept>
-inline constexpr bool is_number = std::is_integral_v<Kept> && !std::is_same_v<Kept, bool>;
-
-}  // namespace detail
-
 // field<&configuration::relay, &relay_options::batch_max>: relay.batch_max of a configuration.
 template <auto First, auto... Rest>
 constexpr auto field() {
   using settings = typename detail::owner<decltype(First)>::type;
   return field_of<settings>{[](const settings& from) -> setting_value {
-                              const auto& kept = detail::reach<First, Rest...>(from);
+                              const auto& kept = reach<First, Rest...>(from);
                               if constexpr (detail::is_number<std::remove_cvref_t<decltype(kept)>>)
                                 return static_cast<std::int64_t>(kept);
                               else
                                 return kept;
                             },
                             [](settings& to, const setting_value& value) {
-                              auto& kept = detail::reach<First, Rest...>(to);
+                              auto& kept = reach<First, Rest...>(to);
                               using type = std::remove_cvref_t<decltype(kept)>;
                               if constexpr (detail::is_number<type>)
                                 kept = static_cast<type>(std::get<std::int64_t>(value));
@@ -62,4 +62,4 @@ constexpr auto field() {
                             }};
 }
 
-}  // namespace settle::daemon
+}  // namespace settle::config

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace settle::daemon {
+namespace settle::config {
 
 struct address {
   std::string host;  // without brackets
@@ -21,4 +21,4 @@ std::optional<address> parse_address(std::string_view text);
 // The same form again.
 std::string to_text(const address& of);
 
-}  // namespace settle::daemon
+}  // namespace settle::config

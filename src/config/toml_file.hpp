@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-namespace settle::daemon {
+namespace settle::config {
 
 struct toml_entry {
-  std::string key;  // "relay.batch_max"
+  std::string key;  // "relay.batch_max"; in the second table [[route]]: "route.1.topic"
   std::string text;
   bool is_text = false;  // a string in the file; otherwise a whole number
   std::size_t line = 0;
@@ -18,4 +18,4 @@ struct toml_entry {
 // no entries.
 std::vector<toml_entry> read_toml_file(const std::string& path, std::vector<std::string>& problems);
 
-}  // namespace settle::daemon
+}  // namespace settle::config

@@ -1,4 +1,4 @@
-#include "daemon/config/toml_file.hpp"
+#include "config/toml_file.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <optional>
 
-namespace settle::daemon {
+namespace settle::config {
 namespace {
 
 constexpr std::size_t file_bytes_max = 1024 * 1024;
@@ -46,6 +46,9 @@ class walk {
         entries.push_back({key, "", false, name.source().begin.line, true});
       else if (inner != nullptr)
         table(*inner, key + ".");
+      else if (const auto* many = node.as_array(); many != nullptr && many->is_array_of_tables())
+        for (std::size_t i = 0; i < many->size(); ++i)
+          table(*many->get(i)->as_table(), fmt::format("{}.{}.", key, i));
       else
         value(key, node, name.source().begin.line);
     }
@@ -87,4 +90,4 @@ std::vector<toml_entry> read_toml_file(const std::string& path, std::vector<std:
   }
 }
 
-}  // namespace settle::daemon
+}  // namespace settle::config

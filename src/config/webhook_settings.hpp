@@ -8,7 +8,7 @@
 
 #include "settle/webhook.hpp"
 
-namespace settle::daemon {
+namespace settle::config {
 
 // Most tables [webhook.NAME] of a file: each is a route, and is looked after by the worker in turn.
 constexpr std::size_t webhook_sources_max = 100;
@@ -34,4 +34,4 @@ webhook::scheme scheme_of(std::string_view word);
 std::optional<webhook::place> read_place(std::string_view text);
 std::string text_of(const webhook::place& at);
 
-}  // namespace settle::daemon
+}  // namespace settle::config

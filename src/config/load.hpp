@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/config/configuration.hpp"
+#include "config/configuration.hpp"
 
-namespace settle::daemon {
+namespace settle::config {
 
 // Everything that is wrong, one problem per line.
 class configuration_error : public std::runtime_error {
@@ -36,4 +36,4 @@ loaded load_configuration(const inputs& from);
 // A TOML file with the effective values, each with a comment that says where it came from.
 std::string print_configuration(const loaded& what);
 
-}  // namespace settle::daemon
+}  // namespace settle::config

@@ -1,10 +1,10 @@
-#include "daemon/config/address.hpp"
+#include "config/address.hpp"
 
 #include <arpa/inet.h>
 
 #include <charconv>
 
-namespace settle::daemon {
+namespace settle::config {
 namespace {
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
@@ -45,4 +45,4 @@ std::string to_text(const address& of) {
   return (v6 ? "[" + of.host + "]" : of.host) + ":" + std::to_string(of.port);
 }
 
-}  // namespace settle::daemon
+}  // namespace settle::config

@@ -1,6 +1,6 @@
-#include "daemon/config/webhook_settings.hpp"
+#include "config/webhook_settings.hpp"
 
-namespace settle::daemon {
+namespace settle::config {
 namespace {
 
 constexpr std::string_view in_json_prefix = "json:";
@@ -50,4 +50,4 @@ webhook_settings webhook_defaults(std::string_view name, std::string_view scheme
   return made;
 }
 
-}  // namespace settle::daemon
+}  // namespace settle::config
