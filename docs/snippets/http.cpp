@@ -61,6 +61,10 @@ int status_of(const http::router& routes, const std::string& method, const std::
   return routes.handle({.method = method, .target = target, .body = std::move(body)}).status;
 }
 
+http::response report_of(const http::request& asked) {
+  return http::json(200, {{"day", asked.parameter("day")}});
+}
+
 void expect(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(what);
 }
@@ -87,6 +91,14 @@ void run(const std::string& folder) {
   http::router guarded;
   guarded.use(require_token("secret")).get("/", [](const http::request&) { return http::json(200, {}); });
   expect(status_of(guarded, "GET", "/") == 401, "guarded");
+
+  // [snippet: http_worker_groups]
+  const auto for_reports =
+      std::make_shared<http::worker_group>(http::worker_group_options{.threads = 2, .queue_max = 16});
+  auto all_routes = order_routes(*db);
+  all_routes.get("/reports/{day}", report_of, {.workers = for_reports});
+  // [end]
+  expect(status_of(all_routes, "GET", "/reports/7") == 200, "reported");
 
   // [snippet: http_server]
   http::server server(order_routes(*db), {.port = 0, .worker_threads = 4, .body_bytes_max = 64 * 1024});

@@ -40,6 +40,8 @@ struct origin;
 
 namespace http {
 
+class [[gnu::visibility("hidden")]] workers;
+
 struct field {
   std::string_view name;
   std::string_view value;
@@ -161,12 +163,62 @@ using batch_handler = std::function<std::vector<response>(std::span<const reques
 // added.
 using middleware = std::function<handler(handler next)>;
 
+struct worker_group_options {
+  // At most so many handlers at once: as many as may hold connections of the database behind them. Up to
+  // 1,024.
+  std::size_t threads = 4;
+  // Requests that wait for a thread. Beyond it: 503 with Retry-After, at once.
+  std::size_t queue_max = 64;
+  // Bodies of requests that wait here or are being handled, in bytes; beside
+  // server_options::bodies_bytes_max, which counts what is being read and what the server's own threads have.
+  // Beyond it: 503 with Retry-After. A single body is always taken.
+  std::size_t bodies_bytes_max = std::size_t{16} * 1024 * 1024;
+};
+
+// Threads of their own for some routes, and a queue of their own in front of them: handlers that wait for
+// ever here delay nobody elsewhere.
+//
+//   const auto shop =
+//   std::make_shared<settle::http::worker_group>(settle::http::worker_group_options{.threads = 8});
+//   routes.post("/shop/orders", place_order, {.workers = shop});
+//
+// A thread is started when a request finds none idle and fewer than `threads` run; so a group that nobody
+// asks has none. If one cannot be started, those that run do it all; if there is none at all, the request is
+// told 503. Threads that were started stay until the group ends.
+//
+// One group may serve routes of several routers and servers, and outlive them. It ends with its last
+// reference, of which every route that names it has one, and every request that waits or runs has its routes:
+// so no handler runs in it then, the end waits for nobody, and it is never brought about by one of its own
+// threads. Whoever drops the last reference, also from within a handler of another group, joins threads that
+// are idle.
+//
+// Threads: every member may be called by any thread. Errors: invalid_argument for options outside their
+// bounds.
+class worker_group {
+ public:
+  explicit worker_group(const worker_group_options& options = {});
+  ~worker_group();
+  worker_group(const worker_group&) = delete;
+  worker_group& operator=(const worker_group&) = delete;
+
+  std::size_t threads_started() const;
+  std::size_t waiting() const;  // requests, for a thread
+
+  workers& inside() const { return *workers_; }
+
+ private:
+  std::unique_ptr<workers> workers_;
+};
+
 struct route_options {
   // Runs on the thread that does all reading and writing, which saves two handoffs between threads. Only for
   // handlers that never wait: no database, no file, no lock that is kept for long. Everybody waits for them.
   bool quick = false;
   // The largest body of this route instead of the server's. Bytes.
   std::optional<std::size_t> body_bytes_max = std::nullopt;
+  // Whose threads run the handler; null: the server's own. Not together with quick. Where there is no server,
+  // as in router::handle(), it says nothing.
+  std::shared_ptr<worker_group> workers = nullptr;
 };
 
 struct batch_options {
@@ -177,8 +229,9 @@ struct batch_options {
   // Calls at the same time. One makes the largest batches; with two, one can wait for the disk while the
   // other computes. A further call begins when at least half a batch waits.
   std::size_t at_once_max = 1;
-  // As route_options has it.
+  // As route_options has them.
   std::optional<std::size_t> body_bytes_max = std::nullopt;
+  std::shared_ptr<worker_group> workers = nullptr;
 };
 
 // Routes by method and path. A pattern is a path whose segments are literal or a parameter, `/orders/{id}`; a

@@ -47,7 +47,8 @@ struct server_options {
   // 0: the system chooses a free one; see server::port().
   std::uint16_t port = 0;
 
-  // Threads for handlers that are not quick: as many as they may hold database connections. At most 1,024.
+  // Threads for handlers that are not quick and whose routes name no worker_group: as many as they may hold
+  // database connections. Started when a request finds none idle. At most 1,024.
   std::size_t worker_threads = 8;
   // Requests that wait for a worker. Beyond it: 503 with Retry-After, at once; a longer queue only makes
   // clients give up before their turn.
@@ -97,7 +98,7 @@ class server {
  public:
   // Listens and answers from here on.
   server(router routes, const server_options& options = {});
-  // Drains with no patience, and waits for the handlers that run.
+  // Drains with no patience, and waits for the handlers that run, also for those in worker groups.
   ~server();
   server(const server&) = delete;
   server& operator=(const server&) = delete;

@@ -161,6 +161,7 @@ router& router::operator=(router&&) noexcept = default;
 router& router::add(std::string_view method, std::string_view pattern, handler what,
                     const route_options& options) {
   if (!what) refuse_empty(pattern);
+  if (options.quick && options.workers) refuse(pattern, "is for a group of workers and quick");
   auto& made = table_->add(method, pattern);
   made.what = table_->wrapped(std::move(what));
   made.options = options;
@@ -199,6 +200,7 @@ router& router::post_batched(std::initializer_list<std::string_view> patterns, b
     auto& made = table_->add("POST", pattern);
     made.together = together;
     made.options.body_bytes_max = options.body_bytes_max;
+    made.options.workers = options.workers;
     made.what = [together](const request& asked) {
       return together->each ? together->each(asked) : batch_round::answer(*together, asked);
     };
@@ -211,12 +213,13 @@ router& router::use(middleware what) {
   return *this;
 }
 
-std::size_t router::table::largest_batch() const {
-  std::size_t most = 1;
+std::vector<std::shared_ptr<worker_group>> router::table::groups() const {
+  std::vector<std::shared_ptr<worker_group>> all;
   for (const auto& path : paths_)
     for (const auto& one : path->methods)
-      if (one.together) most = std::max(most, one.together->size_max);
-  return most;
+      if (one.options.workers && std::ranges::find(all, one.options.workers) == all.end())
+        all.push_back(one.options.workers);
+  return all;
 }
 
 response router::handle(request asked, const environment& env) const {

@@ -78,7 +78,7 @@ class router::table {
   bool has_middleware() const { return !around_.empty(); }
 
   std::size_t paths() const { return paths_.size(); }
-  std::size_t largest_batch() const;  // at least 1
+  std::vector<std::shared_ptr<worker_group>> groups() const;  // each once
 
  private:
   struct text_hash {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -57,11 +58,12 @@ class server::state {
         listener_(listen_on(options_.address, options_.port)),
         port_(listener_.port),
         counts_(options_.env, routes_.routes().paths()),
-        pool_(options_.worker_threads, options_.queue_max, routes_.routes().largest_batch(), options_.env,
-              [this] { poller_.wake(); }),
+        jobs_(options_.env, [this] { poller_.wake(); }),
+        pool_({options_.worker_threads, options_.queue_max, std::numeric_limits<std::size_t>::max()}),
         with_{options_,
               routes_.routes(),
               pool_,
+              jobs_,
               counts_,
               {options_.request_line_bytes_max, options_.header_bytes_max, options_.header_count_max},
               std::vector<char>(read_bytes_max)} {
@@ -73,6 +75,9 @@ class server::state {
   ~state() {
     drain(duration(0));
     thread_.join();
+    auto withdrawn = pool_.withdraw(jobs_);
+    for (const auto& one : routes_.routes().groups()) withdrawn.append(one->inside().withdraw(jobs_));
+    jobs_.wait_for_all(withdrawn.size());
   }
 
   const std::string& address() const { return options_.address; }
@@ -159,7 +164,8 @@ class server::state {
 
   void on_wake() {
     poller_.woken();
-    for (auto one = pool_.take_answered(); one != nullptr; one = std::exchange(one->next, nullptr)) {
+    auto answered = jobs_.take_answered();
+    while (const auto one = answered.pop()) {
       with_.bodies_bytes -= one->held_bytes;
       auto* const found = session_of(one->session);
       if (found != nullptr) change(one->session, *found, [&](session& its) { its.on_answer(*one); });
@@ -350,6 +356,7 @@ class server::state {
   std::uint16_t port_;
   poller poller_;
   traffic counts_;
+  job_source jobs_;
   workers pool_;
   surroundings with_;
   std::vector<place> slots_;

@@ -160,20 +160,25 @@ void session::hand_over() {
   request_.method = made->asked.method;  // the answer's form depends on it
   made->asked.cancelled = made->cancel.get_token();
   made->to = to_;
+  made->from = &with_.jobs;
   made->session = id_;
-  made->held_bytes = counted_bytes_;
+  made->body_bytes = counted_bytes_;
+  // What a group holds counts there: one that is stuck must not use up the room for everybody's bodies.
+  auto* const group = to_.found->options.workers.get();
+  if (group == nullptr) made->held_bytes = counted_bytes_;
   job_ = made;
   stage_ = stage::handling;
   since_ = with_.now;
-  if (with_.pool.give(std::move(made))) {
+  const auto refused = (group == nullptr ? with_.pool : group->inside()).give(std::move(made));
+  if (!refused) {
+    if (group != nullptr) with_.bodies_bytes -= counted_bytes_;
     counted_bytes_ = 0;
     return;
   }
   request_ = std::move(job_->asked);
   job_.reset();
-  with_.counts.refused_request("queue_full");
-  auto answer =
-      problem(503, "queue_full", "too many requests wait; nothing was done, try again", request_.path);
+  with_.counts.refused_request(refused.code);
+  auto answer = problem(refused.status, refused.code, refused.detail, request_.path);
   answer.headers.set("Retry-After", "1");
   respond(std::move(answer), !framing_.keep_alive);
 }

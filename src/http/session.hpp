@@ -27,7 +27,8 @@ using steady = std::chrono::steady_clock;
 struct surroundings {
   const server_options& options;
   const router::table& routes;
-  workers& pool;
+  workers& pool;     // for routes that name no group
+  job_source& jobs;  // of this server, in whatever group they are
   traffic& counts;
   parser_limits parsing;
   std::vector<char> buffer;      // bytes fresh from any of the sockets

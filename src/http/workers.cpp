@@ -3,89 +3,100 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/if_possible.hpp"
+#include "base/check.hpp"
+#include "http/run_jobs.hpp"
 
 namespace settle::inline v0::http {
 namespace {
 
 // Whatever waits is served at once if nobody serves its line. A further turn beside another one has to be
-// worth its transaction: by then, half a batch waits, beside what the turns that come will take.
-bool is_worth_a_turn(const batch& of, const batch_line& line) {
-  if (line.waiting.empty() || line.served_by == of.at_once_max) return false;
-  return line.served_by == 0 || 2 * line.waiting.size() >= of.size_max * (1 + 2 * line.coming);
+// worth its transaction: by then, half a batch waits, beside what the turns that come will take. So every
+// turn finds somebody who waits.
+bool is_worth_a_turn(const batch& of, const batch_line& line, std::size_t waiting) {
+  if (waiting == 0 || line.served_by == of.at_once_max) return false;
+  return line.served_by == 0 || 2 * waiting >= of.size_max * (1 + 2 * line.coming);
+}
+
+std::size_t body_bytes_of(const job_chain& all) {
+  std::size_t bytes = 0;
+  for (const auto* one = all.first(); one != nullptr; one = one->next.get()) bytes += one->body_bytes;
+  return bytes;
 }
 
 }  // namespace
 
-workers::workers(std::size_t threads, std::size_t queue_max, std::size_t batch_max, const environment& env,
-                 std::function<void()> answered)
-    : queue_max_(queue_max), env_(env), answered_(std::move(answered)) {
-  for (std::size_t n = 0; n < threads; ++n) {
-    jobs room;
-    room.reserve(batch_max);
-    threads_.emplace_back(
-        [this, room = std::move(room)](const std::stop_token& stop) mutable { work(stop, std::move(room)); });
-  }
+workers::workers(const worker_group_options& options) : limits_(options) {
+  threads_.reserve(options.threads);  // so that a thread that was started has its place
 }
 
 workers::~workers() {
-  for (auto& one : threads_) one.request_stop();
-  threads_.clear();
-}
-
-bool workers::give(std::shared_ptr<job> what) {
   {
     const std::scoped_lock lock(mutex_);
-    if (waiting_ >= queue_max_) return false;
-    const auto* together = what->to.found->together.get();
-    const bool has_turn = together != nullptr ? line_up(together, std::move(what))
-                                              : (turns_.emplace_back(std::move(what)), true);
+    SETTLE_CHECK(waiting_ == 0, "a request waits for workers that end");
+    ending_ = true;
+  }
+  arrived_.notify_all();
+  for (auto& one : threads_) {
+    SETTLE_CHECK(one.get_id() != std::this_thread::get_id(), "a worker ends the group that it belongs to");
+    one.join();
+  }
+}
+
+refusal workers::give(std::shared_ptr<job> what) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto refused = refusal_of(*what)) return refused;
+    const auto turns_before = turns_.size();
+    const auto bytes = what->body_bytes;
+    auto& from = *what->from;
+    if (const auto* together = what->to.found->together.get()) {
+      line_up(*together, what);
+    } else {
+      find_thread();
+      turns_.emplace_back(std::move(what));
+    }
     ++waiting_;
-    if (!has_turn) return true;
+    bodies_bytes_ += bytes;
+    from.note_given();
+    if (turns_.size() == turns_before) return {};
   }
   arrived_.notify_one();
-  return true;
+  return {};
 }
 
-// True: that is worth a turn, which waits for a worker.
-bool workers::line_up(const batch* together, std::shared_ptr<job> what) {
-  auto& line = lines_[together];
-  line.waiting.push_back(std::move(what));
-  if (!is_worth_a_turn(*together, line)) return false;
+// One body alone is always taken: otherwise it could be sent again for ever.
+refusal workers::refusal_of(const job& what) const {
+  if (waiting_ >= limits_.queue_max)
+    return {503, "queue_full", "too many requests wait; nothing was done, try again"};
+  if (bodies_bytes_ > 0 && what.body_bytes > 0 && bodies_bytes_ + what.body_bytes > limits_.bodies_bytes_max)
+    return {503, "memory_full", "too many large requests at once; nothing was done, try again"};
+  return {};
+}
+
+// For one more turn than there are. Without a new thread the old ones do it all.
+void workers::find_thread() {
+  if (turns_.size() < idle_ || threads_.size() == limits_.threads) return;
   try {
-    give_turn(together, line);
-    return true;
+    threads_.emplace_back([this] { work(); });
+    ++idle_;
   } catch (...) {
-    line.waiting.pop_back();
+    if (threads_.empty()) throw;
+  }
+}
+
+void workers::line_up(const batch& together, std::shared_ptr<job>& what) {
+  const auto at = lines_.try_emplace(&together).first;
+  auto& line = at->second;
+  try {
+    if (is_worth_a_turn(together, line, line.waiting.size() + 1)) {
+      find_thread();
+      give_turn(&together, line);
+    }
+  } catch (...) {
+    if (line.served_by == 0) lines_.erase(at);
     throw;
   }
-}
-
-std::shared_ptr<job> workers::take_answered() {
-  const std::scoped_lock lock(mutex_);
-  done_last_ = nullptr;
-  return std::exchange(done_, nullptr);
-}
-
-void workers::work(const std::stop_token& stop, jobs all) {
-  std::unique_lock lock(mutex_);
-  std::optional<turn> next;
-  while ((next || arrived_.wait(lock, stop, [&] { return !turns_.empty(); })) && !stop.stop_requested()) {
-    if (!next) {
-      next = std::move(turns_.front());
-      turns_.pop_front();
-    }
-    take(*next, all);
-    lock.unlock();
-    if (!all.empty()) run(all);
-    lock.lock();
-    const bool first = note_done(all);
-    next = take_next_of(*next);
-    if (!first) continue;
-    lock.unlock();
-    answered_();
-    lock.lock();
-  }
+  line.waiting.push(std::move(what));
 }
 
 void workers::give_turn(const batch* to, batch_line& line) {
@@ -94,14 +105,57 @@ void workers::give_turn(const batch* to, batch_line& line) {
   ++line.served_by;
 }
 
+void workers::work() {
+  std::unique_lock lock(mutex_);
+  std::optional<turn> next;
+  while (true) {
+    if (!next) {
+      arrived_.wait(lock, [&] { return ending_ || !turns_.empty(); });
+      if (turns_.empty()) return;
+      next = std::move(turns_.front());
+      turns_.pop_front();
+      --idle_;
+    }
+    auto all = take(*next);
+    lock.unlock();
+    if (!all.empty()) run_jobs(all);
+    lock.lock();
+    // Before they are given back: then their batch may be gone.
+    next = after(*next);
+    if (!next) ++idle_;
+    bodies_bytes_ -= body_bytes_of(all);
+    lock.unlock();
+    if (auto* const first = all.first()) first->from->give_back(std::move(all));
+    lock.lock();
+  }
+}
+
+job_chain workers::take(turn& next) {
+  job_chain taken;
+  if (auto* const one = std::get_if<0>(&next)) {
+    taken.push(std::move(*one));
+  } else {
+    const auto* together = std::get<const batch*>(next);
+    auto& line = lines_.find(together)->second;
+    --line.coming;
+    while (!line.waiting.empty() && taken.size() < together->size_max) taken.push(line.waiting.pop());
+  }
+  waiting_ -= taken.size();
+  return taken;
+}
+
 // A turn is over. If its line is worth another one, that goes to the end of the queue; where there is no
 // memory for it, whoever had this one takes it at once.
-std::optional<workers::turn> workers::take_next_of(const turn& done) {
+std::optional<workers::turn> workers::after(const turn& done) {
   const auto* const* together = std::get_if<const batch*>(&done);
   if (together == nullptr) return std::nullopt;
-  auto& line = lines_.find(*together)->second;
+  const auto at = lines_.find(*together);
+  auto& line = at->second;
   --line.served_by;
-  if (!is_worth_a_turn(**together, line)) return std::nullopt;
+  if (!is_worth_a_turn(**together, line, line.waiting.size())) {
+    if (line.served_by == 0) lines_.erase(at);
+    return std::nullopt;
+  }
   try {
     give_turn(*together, line);
     return std::nullopt;
@@ -112,90 +166,39 @@ std::optional<workers::turn> workers::take_next_of(const turn& done) {
   }
 }
 
-void workers::take(const turn& next, jobs& into) {
-  if (const auto* one = std::get_if<0>(&next)) {
-    into.push_back(*one);
-  } else {
-    const auto* together = std::get<const batch*>(next);
-    auto& [waiting, coming, served_by] = lines_.find(together)->second;
-    --coming;
-    while (!waiting.empty() && into.size() < std::min(together->size_max, into.capacity())) {
-      into.push_back(std::move(waiting.front()));
-      waiting.pop_front();
+job_chain workers::withdraw(const job_source& from) {
+  job_chain all;
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(turns_, [&](turn& one) {
+    if (auto* const alone = std::get_if<0>(&one)) {
+      if ((*alone)->from != &from) return false;
+      all.push(std::move(*alone));
+      return true;
     }
-  }
-  waiting_ -= into.size();
-}
-
-// True: there was nothing to fetch before.
-bool workers::note_done(jobs& all) {
-  const bool first = done_ == nullptr;
-  for (auto& one : all) {
-    auto* const added = one.get();
-    (done_last_ == nullptr ? done_ : done_last_->next) = std::move(one);
-    done_last_ = added;
-  }
-  all.clear();
-  return first && done_ != nullptr;
-}
-
-void workers::run(const jobs& all) const noexcept {
-  const auto& to = all.front()->to;
-  if (to.found->together) return run_together(all);
-  auto& one = *all.front();
-  if (!begin(one)) return;
-  one.answer = answer_of(to.found->what, one.asked, env_, *to.path);
-  end(one);
-}
-
-void workers::run_together(const jobs& all) const noexcept {
-  std::vector<job*> begun;
-  std::vector<const request*> asked;
-  try {
-    begun.reserve(all.size());
-    asked.reserve(all.size());
-  } catch (...) {
-    return refuse_all(all);
-  }
-  for (const auto& one : all) {
-    if (!begin(*one)) continue;
-    begun.push_back(one.get());
-    asked.push_back(&one->asked);
-  }
-  if (begun.empty()) return;
-  const auto& to = begun.front()->to;
-  auto answers = answers_of(*to.found->together, asked, env_, *to.path);
-  for (std::size_t n = 0; n < begun.size(); ++n) {
-    begun[n]->answer = n < answers.size() ? std::move(answers[n]) : bare_refusal();
-    end(*begun[n]);
-  }
-}
-
-// Their handler is not even asked.
-void workers::refuse_all(const jobs& all) noexcept {
-  for (const auto& one : all) {
-    if (!begin(*one)) continue;
-    one->answer = bare_refusal();
-    auto expected = job::phase::running;
-    one->at.compare_exchange_strong(expected, job::phase::answered);
-  }
-}
-
-// False: nobody waits for it any more.
-bool workers::begin(job& what) noexcept {
-  auto expected = job::phase::waiting;
-  return what.at.compare_exchange_strong(expected, job::phase::running);
-}
-
-void workers::end(job& what) const noexcept {
-  auto expected = job::phase::running;
-  if (what.at.compare_exchange_strong(expected, job::phase::answered)) return;
-  if_possible([&] {
-    env_.log->write(log_level::warning, "http_answer_dropped",
-                    {{"route", what.to.path->pattern},
-                     {"status", std::to_string(what.answer.status)},
-                     {"advice", "the handler returned after its client had been told 503, or was gone"}});
+    auto& line = lines_.find(std::get<const batch*>(one))->second;
+    if (line.waiting.empty() || line.waiting.first()->from != &from) return false;
+    --line.coming;
+    --line.served_by;
+    return true;
   });
+  for (auto at = lines_.begin(); at != lines_.end();) {
+    auto& line = at->second;
+    if (!line.waiting.empty() && line.waiting.first()->from == &from) all.append(std::move(line.waiting));
+    at = line.served_by == 0 ? lines_.erase(at) : std::next(at);
+  }
+  waiting_ -= all.size();
+  bodies_bytes_ -= body_bytes_of(all);
+  return all;
+}
+
+std::size_t workers::threads_started() const {
+  const std::scoped_lock lock(mutex_);
+  return threads_.size();
+}
+
+std::size_t workers::waiting() const {
+  const std::scoped_lock lock(mutex_);
+  return waiting_;
 }
 
 }  // namespace settle::inline v0::http

@@ -1,102 +1,74 @@
-// The threads that run handlers, and the queue in front of them.
+// The threads that run handlers, and the queue in front of them: what a server has of its own, and what is
+// inside of a worker_group.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <thread>
 #include <variant>
 #include <vector>
 
+#include "http/job.hpp"
+#include "http/refusal.hpp"
 #include "http/routes.hpp"
 #include "settle/http.hpp"
 
 namespace settle::inline v0::http {
 
-// One request on its way to a handler and back.
-struct job {
-  enum class phase { waiting, running, answered, given_up };
-
-  request asked;
-  match to;
-  std::uint64_t session = 0;
-  std::size_t held_bytes = 0;
-  std::stop_source cancel;
-  std::atomic<phase> at = phase::waiting;
-  response answer;
-  std::shared_ptr<job> next;  // of those that are answered and not fetched
-
-  // Nobody waits for it any more. True: its handler has not begun, and never will.
-  bool give_up() {
-    cancel.request_stop();
-    return at.exchange(phase::given_up) == phase::waiting;
-  }
-  // Its client has gone. A handler that has begun is left alone.
-  void leave() {
-    auto expected = phase::waiting;
-    at.compare_exchange_strong(expected, phase::given_up);
-  }
-};
-
 // Requests that wait to be answered together. Few workers at a time serve a line, so that the next batch is
-// what has come meanwhile.
+// what has come meanwhile. It is there as long as one of its jobs waits or runs, and so is their batch.
 struct batch_line {
-  std::deque<std::shared_ptr<job>> waiting;
+  job_chain waiting;
   std::size_t coming = 0;     // turns that wait for a worker
   std::size_t served_by = 0;  // these, and those under way
 };
 
 // From the moment that a job is taken on, nothing of what is done with it here needs memory: where there is
-// none, its handler says so, and the answer is 503.
+// none, its handler says so, and the answer is 503. A job keeps its routes, and with them the group that
+// serves it; it is let go by the server that it has been given back to, never by a worker.
 class workers {
  public:
-  // `answered` is called by a worker when take_answered() has something again.
-  workers(std::size_t threads, std::size_t queue_max, std::size_t batch_max, const environment& env,
-          std::function<void()> answered);
-  // What waits is given up; what runs is waited for.
+  explicit workers(const worker_group_options& options);
+  // Nothing waits or runs any more.
   ~workers();
   workers(const workers&) = delete;
   workers& operator=(const workers&) = delete;
 
-  // False: too many wait already. If it throws, for want of memory, it has not taken the job.
-  bool give(std::shared_ptr<job> what);
+  // Starts a thread if none is idle and there may be another one. If it throws, for want of memory or of the
+  // first thread, it has not taken the job.
+  refusal give(std::shared_ptr<job> what);
 
-  // Every job whose handler has returned, or that was given up before it began, once: the first of a chain.
-  std::shared_ptr<job> take_answered();
+  // Those of a server that wait are no longer here. They do not come back to it.
+  job_chain withdraw(const job_source& from);
+
+  std::size_t threads_started() const;
+  std::size_t waiting() const;
 
  private:
-  using jobs = std::vector<std::shared_ptr<job>>;
   using turn = std::variant<std::shared_ptr<job>, const batch*>;
 
-  void work(const std::stop_token& stop, jobs all);
-  bool line_up(const batch* together, std::shared_ptr<job> what);
+  refusal refusal_of(const job& what) const;
+  void find_thread();
+  void line_up(const batch& together, std::shared_ptr<job>& what);
   void give_turn(const batch* to, batch_line& line);
-  std::optional<turn> take_next_of(const turn& done);
-  void take(const turn& next, jobs& into);
-  bool note_done(jobs& all);
-  void run(const jobs& all) const noexcept;
-  void run_together(const jobs& all) const noexcept;
-  static void refuse_all(const jobs& all) noexcept;
-  static bool begin(job& what) noexcept;
-  void end(job& what) const noexcept;
+  void work();
+  std::optional<turn> after(const turn& done);
+  job_chain take(turn& next);
 
-  std::size_t queue_max_;
-  environment env_;
-  std::function<void()> answered_;
-  std::mutex mutex_;
-  std::condition_variable_any arrived_;
+  worker_group_options limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
   std::deque<turn> turns_;
   std::map<const batch*, batch_line> lines_;
-  std::size_t waiting_ = 0;    // in all of them
-  std::shared_ptr<job> done_;  // the first of a chain
-  job* done_last_ = nullptr;
-  std::vector<std::jthread> threads_;
+  std::size_t waiting_ = 0;       // in all of them
+  std::size_t bodies_bytes_ = 0;  // of those that wait or run
+  std::size_t idle_ = 0;          // threads without a turn
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace settle::inline v0::http

@@ -246,7 +246,10 @@ TEST_F(http_batches, behind_middleware_are_no_larger_than_a_stack_should_hold) {
   http::router made;
   made.use(marks("m"))
       .post_batched({"/one"}, [this](auto asked) { return answer(asked); }, {.batch_max = 100'000});
-  EXPECT_EQ(made.routes().largest_batch(), http::batch_options::behind_middleware_max);
+  http::request asked{.method = "POST", .path = "/one"};
+  http::match found;
+  EXPECT_FALSE(made.routes().find(asked, found));
+  EXPECT_EQ(found.found->together->size_max, http::batch_options::behind_middleware_max);
 }
 
 TEST_F(http_batches, are_answered_alone_without_a_server) {
