@@ -65,6 +65,12 @@ http::response report_of(const http::request& asked) {
   return http::json(200, {{"day", asked.parameter("day")}});
 }
 
+// [snippet: http_replace]
+void remove_reports(http::server& server, settle::database& db) {
+  server.replace(order_routes(db));  // without /reports/{day}: 404 from here on
+}
+// [end]
+
 void expect(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(what);
 }
@@ -99,6 +105,8 @@ void run(const std::string& folder) {
   all_routes.get("/reports/{day}", report_of, {.workers = for_reports});
   // [end]
   expect(status_of(all_routes, "GET", "/reports/7") == 200, "reported");
+  http::server reporting(std::move(all_routes));
+  remove_reports(reporting, *db);
 
   // [snippet: http_server]
   http::server server(order_routes(*db), {.port = 0, .worker_threads = 4, .body_bytes_max = 64 * 1024});

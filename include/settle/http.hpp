@@ -271,6 +271,7 @@ class router {
 
   class [[gnu::visibility("hidden")]] table;
   const table& routes() const { return *table_; }
+  table& routes() { return *table_; }
 
  private:
   std::unique_ptr<table> table_;

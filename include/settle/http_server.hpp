@@ -106,6 +106,13 @@ class server {
   const std::string& address() const;
   std::uint16_t port() const;
 
+  // From its return on, requests go by these routes. Those whose headers had come before end with the routes
+  // that they began with; handlers, and what they have captured, live until the last of these is answered.
+  // Then a thread of the server's destroys them, one router after the other; the end of the server waits for
+  // it. Connections stay. Handlers may call it too. If it throws, for want of memory or of that thread,
+  // nothing has changed.
+  void replace(router routes);
+
   // Stops accepting, closes connections that are between two requests, lets every request under way end (its
   // answer says `Connection: close`), and returns. What has not ended after `at_most` is asked to stop
   // (request::cancelled) and its connection closed. True if everything ended by itself. Once drained, a

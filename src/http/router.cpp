@@ -91,7 +91,6 @@ path_routes& router::table::path_of(std::string_view pattern) {
   auto made = std::make_unique<path_routes>();
   made->pattern = pattern;
   made->segments = std::move(segments);
-  made->number = paths_.size() + 1;
   auto& path = *made;
   if (std::ranges::none_of(path.segments, &segment::is_parameter)) literal_.emplace(path.pattern, &path);
   paths_.insert(std::ranges::upper_bound(paths_, made, goes_before), std::move(made));
@@ -211,6 +210,11 @@ router& router::post_batched(std::initializer_list<std::string_view> patterns, b
 router& router::use(middleware what) {
   table_->use(std::move(what));
   return *this;
+}
+
+void router::table::number_paths(std::map<std::string, std::size_t, std::less<>>& known) {
+  for (const auto& path : paths_)
+    path->number = known.try_emplace(path->pattern, known.size() + 1).first->second;
 }
 
 std::vector<std::shared_ptr<worker_group>> router::table::groups() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -55,13 +56,15 @@ struct path_routes {
   std::vector<segment> segments;
   std::vector<route> methods;
   std::string allow;       // "GET, HEAD, POST"
-  std::size_t number = 0;  // for tables beside this one; 0 is no path
+  std::size_t number = 0;  // for counts by path; 0 is no path
   mutable outage_lines outages;
 };
 
 struct match {
   const path_routes* path = nullptr;  // none: 404
   const route* found = nullptr;       // none: 405
+  // What both are of, where it may be replaced meanwhile. Whoever goes by them keeps it.
+  std::shared_ptr<const void> of = {};
 };
 
 // Sets path and query from the target, which may be `/path?query` or `http://host/path?query`.
@@ -77,7 +80,8 @@ class router::table {
   handler wrapped(handler what) const;
   bool has_middleware() const { return !around_.empty(); }
 
-  std::size_t paths() const { return paths_.size(); }
+  // Numbers the paths; those that were numbered before are in `known`, by pattern.
+  void number_paths(std::map<std::string, std::size_t, std::less<>>& known);
   std::vector<std::shared_ptr<worker_group>> groups() const;  // each once
 
  private:

@@ -57,11 +57,11 @@ class server::state {
         routes_(std::move(routes)),
         listener_(listen_on(options_.address, options_.port)),
         port_(listener_.port),
-        counts_(options_.env, routes_.routes().paths()),
+        counts_(options_.env),
         jobs_(options_.env, [this] { poller_.wake(); }),
         pool_({options_.worker_threads, options_.queue_max, std::numeric_limits<std::size_t>::max()}),
         with_{options_,
-              routes_.routes(),
+              routes_,
               pool_,
               jobs_,
               counts_,
@@ -76,12 +76,17 @@ class server::state {
     drain(duration(0));
     thread_.join();
     auto withdrawn = pool_.withdraw(jobs_);
-    for (const auto& one : routes_.routes().groups()) withdrawn.append(one->inside().withdraw(jobs_));
+    for (const auto& one : routes_.groups()) withdrawn.append(one->inside().withdraw(jobs_));
     jobs_.wait_for_all(withdrawn.size());
   }
 
   const std::string& address() const { return options_.address; }
   std::uint16_t port() const { return port_; }
+
+  void replace(router routes) {
+    routes_.replace(std::move(routes));
+    poller_.wake();  // or the old ones would stay until the next request
+  }
 
   bool drain(duration at_most) {
     std::unique_lock lock(mutex_);
@@ -164,6 +169,7 @@ class server::state {
 
   void on_wake() {
     poller_.woken();
+    routes_.in_force();
     auto answered = jobs_.take_answered();
     while (const auto one = answered.pop()) {
       with_.bodies_bytes -= one->held_bytes;
@@ -351,7 +357,7 @@ class server::state {
   };
 
   server_options options_;
-  router routes_;
+  routing routes_;
   listener listener_;
   std::uint16_t port_;
   poller poller_;
@@ -381,6 +387,7 @@ server::server(router routes, const server_options& options)
 server::~server() = default;
 const std::string& server::address() const { return state_->address(); }
 std::uint16_t server::port() const { return state_->port(); }
+void server::replace(router routes) { state_->replace(std::move(routes)); }
 bool server::drain(duration at_most) { return state_->drain(at_most); }
 
 }  // namespace settle::inline v0::http

@@ -130,7 +130,9 @@ void session::on_head() {
   if (const auto refused = read_framing(parser_.version(), request_.headers, framing_))
     return refuse(refused);
   if (const auto refused = split_target(request_)) return refuse(refused);
-  if (const auto refused = with_.routes.find(request_, to_)) return refuse(refused);
+  const auto& routes = with_.routes.in_force();
+  if (const auto refused = routes->find(request_, to_)) return refuse(refused);
+  to_.of = routes;
   const auto bytes_max = to_.found == nullptr
                              ? with_.options.body_bytes_max
                              : to_.found->options.body_bytes_max.value_or(with_.options.body_bytes_max);

@@ -15,6 +15,7 @@
 #include "http/head_rules.hpp"
 #include "http/request_parser.hpp"
 #include "http/routes.hpp"
+#include "http/routing.hpp"
 #include "http/traffic.hpp"
 #include "http/workers.hpp"
 #include "settle/http_server.hpp"
@@ -26,7 +27,7 @@ using steady = std::chrono::steady_clock;
 // What the sessions of a server share. Used by its one thread of I/O.
 struct surroundings {
   const server_options& options;
-  const router::table& routes;
+  routing& routes;
   workers& pool;     // for routes that name no group
   job_source& jobs;  // of this server, in whatever group they are
   traffic& counts;

@@ -22,7 +22,8 @@ std::uint64_t number_of(std::string_view method) {
 
 void traffic::request(std::size_t path, std::string_view pattern, std::string_view method, int status,
                       duration took) {
-  if (path != 0) patterns_[path] = pattern;
+  if (path >= patterns_.size()) patterns_.resize(path + 1);
+  if (patterns_[path].empty()) patterns_[path] = pattern;
   const auto status_class = static_cast<std::uint64_t>(std::clamp(status / 100, 0, 5));
   requests_[path << 16 | number_of(method) << 8 | status_class].add(std::max(took, duration::zero()));
 }
@@ -33,7 +34,8 @@ void traffic::refused_request(std::string_view reason) { ++reasons_[reason]; }
 void traffic::flush() {
   while (!requests_.empty()) {
     const auto [key, times] = *requests_.begin();
-    const auto route = patterns_[key >> 16], method = methods[key >> 8 & 0xff], status = classes[key & 0xff];
+    const std::string_view route = patterns_[key >> 16], method = methods[key >> 8 & 0xff],
+                           status = classes[key & 0xff];
     env_.counters->add("settle_http_requests_total",
                        {{"route", route}, {"method", method}, {"status", status}}, times.count());
     requests_.erase(requests_.begin());

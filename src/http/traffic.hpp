@@ -17,9 +17,9 @@ namespace settle::inline v0::http {
 
 class traffic {
  public:
-  traffic(const environment& env, std::size_t paths) : env_(env), patterns_(paths + 1, "other") {}
+  explicit traffic(const environment& env) : env_(env) {}
 
-  // `path`: the number of its routes, 0 for none.
+  // `path`: the number of the pattern, 0 for none. The pattern may be gone before its counts are flushed.
   void request(std::size_t path, std::string_view pattern, std::string_view method, int status,
                duration took);
   void refused_request(std::string_view reason);
@@ -34,7 +34,7 @@ class traffic {
 
  private:
   environment env_;
-  std::vector<std::string_view> patterns_;
+  std::vector<std::string> patterns_{"other"};
   std::unordered_map<std::uint64_t, time_counts> requests_;  // by path, method and status class
   std::map<std::string_view, std::int64_t> reasons_;
   std::int64_t opened_ = 0;

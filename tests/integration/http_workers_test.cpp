@@ -61,12 +61,6 @@ class http_workers : public test::http_world {
     return all;
   }
 
-  static bool eventually(const std::function<bool()>& holds) {
-    const auto end = std::chrono::steady_clock::now() + seconds(20);
-    while (!holds() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(1));
-    return holds();
-  }
-
   static void expect_all(std::vector<raw_http>& clients, int status) {
     for (auto& one : clients) EXPECT_EQ(one.answer().status, status);
   }

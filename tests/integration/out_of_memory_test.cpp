@@ -10,6 +10,7 @@
 #include "base/batcher.hpp"
 #include "base/timer.hpp"
 #include "daemon/api/keys.hpp"
+#include "http/workers.hpp"
 #include "settle/claims.hpp"
 #include "settle/http_server.hpp"
 #include "settle/metrics.hpp"
@@ -17,6 +18,7 @@
 #include "settle/sqlite.hpp"
 #include "support/daemon_process.hpp"
 #include "support/failing_memory.hpp"
+#include "support/http_world.hpp"
 #include "support/raw_http.hpp"
 #include "support/temp_dir.hpp"
 
@@ -55,6 +57,7 @@ class out_of_memory_in_a_server : public out_of_memory {
     daemon::add_key_routes(routes, [this]() -> claims& { return *keys; });
     const auto echo = [](const http::request& asked) { return http::text(200, "text/plain", asked.body); };
     routes.post("/quick", echo, {.quick = true}).post("/slow", echo);
+    routes.post("/group", echo, {.workers = std::make_shared<http::worker_group>()});
     server.emplace(std::move(routes), http::server_options{.worker_threads = 2, .env = env});
   }
 
@@ -97,12 +100,64 @@ class out_of_memory_in_a_server : public out_of_memory {
 };
 
 TEST_F(out_of_memory_in_a_server, every_allocation_of_a_request_may_fail_alone) {
-  for (const auto* path : {"/quick", "/slow", "/v1/keys/claim"}) fail_each_allocation(path, 1);
+  for (const auto* path : {"/quick", "/slow", "/group", "/v1/keys/claim"}) fail_each_allocation(path, 1);
 }
 
 TEST_F(out_of_memory_in_a_server, every_allocation_of_a_request_may_be_the_first_of_many_that_fail) {
-  for (const auto* path : {"/quick", "/slow", "/v1/keys/claim"})
+  for (const auto* path : {"/quick", "/slow", "/group", "/v1/keys/claim"})
     fail_each_allocation(path, failing_memory::for_good);
+}
+
+// Jobs that wait at a gate, given to workers by the test itself.
+class out_of_memory_in_workers : public out_of_memory {
+ protected:
+  out_of_memory_in_workers() {
+    routes.get("/gate", [this](const http::request&) {
+      gate.pass();
+      return http::response{};
+    });
+  }
+
+  std::shared_ptr<http::job> job_for_gate() {
+    auto made = std::make_shared<http::job>();
+    made->asked.method = "GET";
+    made->asked.path = "/gate";
+    EXPECT_FALSE(routes.routes().find(made->asked, made->to));
+    made->from = &source;
+    return made;
+  }
+
+  // Gives a job while the first allocation of that fails, which is a thread's.
+  bool give_without_a_thread(http::workers& to) {
+    auto made = job_for_gate();
+    failing_memory::spared() = false;
+    bool taken = false;
+    try {
+      const failing_memory none(0, 1);
+      taken = !to.give(std::move(made));
+    } catch (const std::bad_alloc&) {  // not taken
+    }
+    failing_memory::spared() = true;
+    return taken;
+  }
+
+  test::gate gate;
+  http::router routes;
+  http::job_source source{env, [] {}};
+};
+
+TEST_F(out_of_memory_in_workers, a_thread_that_cannot_start_is_a_refusal_if_there_is_no_other) {
+  http::workers pool({.threads = 2});
+  EXPECT_FALSE(give_without_a_thread(pool));
+  EXPECT_EQ(pool.threads_started(), 0U);
+  EXPECT_FALSE(pool.give(job_for_gate()));
+  ASSERT_TRUE(gate.wait_for(1));
+  EXPECT_TRUE(give_without_a_thread(pool)) << "the one that runs will do it";
+  EXPECT_EQ(pool.threads_started(), 1U);
+  EXPECT_EQ(pool.waiting(), 1U);
+  gate.open();
+  source.wait_for_all(0);
+  EXPECT_EQ(source.take_answered().size(), 2U);
 }
 
 struct busy_service final : service {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -99,6 +100,13 @@ class http_world : public testing::Test {
 
   std::int64_t refused_for(std::string_view reason, std::int64_t at_least = 1) {
     return eventually_counted("settle_http_refused_requests_total", {{"reason", reason}}, at_least);
+  }
+
+  static bool eventually(const std::function<bool()>& holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!holds() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return holds();
   }
 
   // Counts are added a moment later.
