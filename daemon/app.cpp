@@ -148,7 +148,7 @@ http::router app::routes_of(const services& all) {
            {.quick = true});
   made.get("/readyz", [this](const http::request& asked) { return readiness(asked); });
   made.get("/metrics", [this](const http::request&) { return metrics_page(); });
-  for (const auto& one : all) one->add_routes(made, one->name().empty() ? "" : "/services/" + one->name());
+  for (const auto& one : all) one->add_routes(made);
   return made;
 }
 
@@ -158,6 +158,52 @@ void app::announce_ready(const std::string& service) {
       log_level::info, "ready",
       {{"listen", config::to_text(listening_on())}, {"after_ms", milliseconds_of(env_.now() - started_)}});
   if (service.empty()) notify_supervisor("READY=1");
+}
+
+void app::reload(const config::configuration& next) {
+  const auto begun = env_.now();
+  for (const auto& name : config::fixed_differences(settings_, next))
+    env_.log->write(log_level::warning, "reload_needs_restart",
+                    {{"setting", name}, {"advice", "it stays as it is until settled is started again"}});
+  auto settings = config::with_fixed_of(settings_, next);
+  auto made = make_cast(settings);
+  http_->replace(routes_of(made.all));
+  settings_ = std::move(settings);
+  services added;
+  services leaving;
+  const auto missing_in = [](const services& all) {
+    return [&all](const auto& one) { return std::ranges::find(all, one) == all.end(); };
+  };
+  std::ranges::copy_if(made.all, std::back_inserter(added), missing_in(cast_.all));
+  std::ranges::copy_if(cast_.all, std::back_inserter(leaving), missing_in(made.all));
+  {
+    const std::scoped_lock lock(cast_mutex_);
+    cast_ = made;
+  }
+  log_.set_least(settings_.log);
+  for (const auto& one : added) one->start_when_possible();
+  env_.log->write(log_level::info, "reloaded",
+                  {{"services", std::to_string(made.all.size())},
+                   {"kept", std::to_string(made.all.size() - added.size())},
+                   {"started", std::to_string(added.size())},
+                   {"ended", std::to_string(leaving.size())},
+                   {"after_ms", milliseconds_of(env_.now() - begun)}});
+  if (!leaving.empty()) let_go(std::move(leaving));
+}
+
+// On a thread of its own: whoever waits for a database that hangs holds up nobody. Two of one database at
+// once are as safe as two daemons.
+void app::let_go(services leaving) {
+  for (const auto& one : leaving) one->ask_to_stop();
+  leaving_.emplace_back([this, leaving = std::move(leaving), drain = settings_.drain_timeout]() mutable {
+    const auto until = env_.now() + drain;
+    for (auto& one : leaving) {
+      one->stop(std::max(duration::zero(), until - env_.now()));
+      service_log log(log_, one->name());
+      log.write(log_level::info, "service_ended", {});
+      one.reset();
+    }
+  });
 }
 
 void app::stop(std::string_view why) {
@@ -171,6 +217,7 @@ void app::stop(std::string_view why) {
   const auto left = [&] { return std::max(duration::zero(), until - env_.now()); };
   for (const auto& one : cast_.all) one->ask_to_stop();
   for (const auto& one : cast_.all) one->stop(left());
+  leaving_.clear();
   if (!http_->drain(left())) env_.log->write(log_level::warning, "drain_cancelled", {{"work", "http"}});
   http_.reset();
   std::int64_t published = 0;

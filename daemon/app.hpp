@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "config/address.hpp"
@@ -27,6 +28,10 @@ class app {
   // startup_error or settle::error if its stores cannot be had, but not because a server is away. Services
   // with names have to answer for themselves: one that cannot be opened is not ready, and is tried again.
   app(const config::configuration& settings, line_log& log);
+
+  // Goes on by another configuration. Services and brokers that are told the same as before notice nothing.
+  // What was under way elsewhere is finished. Throws, and changes nothing, if the new ones cannot be made.
+  void reload(const config::configuration& next);
 
   // Lets the rounds of the services and the requests under way finish, at most drain_timeout together; then
   // cancels them.
@@ -50,6 +55,7 @@ class app {
   config::address listening_on() const;
   void say_started();
   void announce_ready(const std::string& service);
+  void let_go(services leaving);
 
   http::response readiness(const http::request& asked);
   http::response metrics_page();
@@ -64,6 +70,7 @@ class app {
   std::map<std::string, std::shared_ptr<metrics>> service_counters_;  // they survive a reload
   std::mutex cast_mutex_;
   cast cast_;
+  std::vector<std::jthread> leaving_;   // each lets services go that a reload has ended
   std::unique_ptr<http::server> http_;  // after what its routes ask, so that it ends before it
 };
 

@@ -26,6 +26,7 @@ sigset_t awaited_signals() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -66,14 +67,27 @@ void write_warnings(const config::loaded& settings, log_sink& log) {
     log.write(log_level::warning, "configuration_doubtful", {{"why", warning}});
 }
 
-int serve(const config::loaded& settings) {
+// The file is read again, the flags and the environment are those of the start. What is wrong is said, and
+// then nothing has changed.
+void reload(app& running, const config::inputs& given, log_sink& log) try {
+  const auto settings = config::load_configuration(given);
+  write_warnings(settings, log);
+  running.reload(settings.values);
+} catch (const std::exception& e) {
+  log.write(
+      log_level::error, "reload_refused",
+      {{"error", e.what()}, {"advice", "everything goes on as before; mend the file and send SIGHUP again"}});
+}
+
+int serve(const config::loaded& settings, const config::inputs& given) {
   take_signals();
   line_log log(settings.values.log);
   write_warnings(settings, log);
   data_folder folder(settings.values.data, log);
   app running(settings.values, log);
   folder.keep();
-  const int received = wait_for_signal();
+  int received = wait_for_signal();
+  for (; received == SIGHUP; received = wait_for_signal()) reload(running, given, log);
   take_no_more_signals();
   running.stop(received == SIGINT ? "SIGINT" : "SIGTERM");
   return exit_clean;
@@ -112,7 +126,7 @@ int run(int argc, char** argv) try {
   if (asked.print) return print(*asked.print);
   const auto settings = config::load_configuration(asked.given);
   if (asked.print_config) return print(config::print_configuration(settings));
-  return serve(settings);
+  return serve(settings, asked.given);
 } catch (const error& e) {
   return complain(e.what(), e.retryable() ? exit_store_unavailable : exit_cannot_start);
 } catch (const std::bad_alloc&) {

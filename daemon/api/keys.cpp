@@ -324,14 +324,15 @@ class asked_together {
 
 }  // namespace
 
-void add_key_routes(http::router& to, std::function<claims&()> store, const std::string& prefix) {
-  const auto below = [&](std::size_t n) { return prefix + std::string(operations[n].path); };
+void add_key_routes(http::router& to, std::function<claims&()> store, const route_place& at) {
+  const auto below = [&](std::size_t n) { return at.prefix + std::string(operations[n].path); };
   const std::array paths{below(0), below(1), below(2), below(3)};
-  to.post_batched({paths[0], paths[1], paths[2], paths[3]},
-                  [store = std::move(store)](std::span<const http::request* const> asked) {
-                    return asked_together(asked).run(store());
-                  },
-                  {.batch_max = batch_max, .at_once_max = 2, .body_bytes_max = body_bytes_max});
+  to.post_batched(
+      {paths[0], paths[1], paths[2], paths[3]},
+      [store = std::move(store)](std::span<const http::request* const> asked) {
+        return asked_together(asked).run(store());
+      },
+      {.batch_max = batch_max, .at_once_max = 2, .body_bytes_max = body_bytes_max, .workers = at.workers});
 }
 
 }  // namespace settle::daemon

@@ -3,14 +3,14 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
+#include "daemon/api/route_place.hpp"
 #include "settle/claims.hpp"
 #include "settle/http.hpp"
 
 namespace settle::daemon {
 
-// `store` gives the claims, or throws while there are none yet. `prefix` stands before the paths.
-void add_key_routes(http::router& to, std::function<claims&()> store, const std::string& prefix = {});
+// `store` gives the claims, or throws while there are none yet.
+void add_key_routes(http::router& to, std::function<claims&()> store, const route_place& at = {});
 
 }  // namespace settle::daemon

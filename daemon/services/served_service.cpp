@@ -37,7 +37,11 @@ served_service::served_service(const config::service_settings& settings, surroun
       env_(environment_with(*with_.counters, log_)),
       webhooks_(settings_.webhooks),
       reasons_([this] { return find_reasons(); }),
-      gauges_([this] { return read_gauges(); }) {}
+      gauges_([this] { return read_gauges(); }) {
+  if (!name().empty())
+    workers_ =
+        std::make_shared<http::worker_group>(http::worker_group_options{.threads = with_.http.workers});
+}
 
 served_service::~served_service() { stop(duration::zero()); }
 
@@ -103,16 +107,16 @@ void served_service::make_work() {
   add(std::make_unique<sweeping>(db, settings_.sweep));
 }
 
-void served_service::add_routes(http::router& to, const std::string& prefix) {
+void served_service::add_routes(http::router& to) {
   const auto self = shared_from_this();
   const auto is_usable = [self] { return self->opened_ && self->stores_->is_prepared(); };
   const auto keys = [self, is_usable]() -> claims& {
     if (!is_usable()) throw error(errc::store_unavailable, "the stores are being opened");
     return self->stores_->keys();
   };
-  add_key_routes(to, keys, prefix);
-  webhooks_.add_routes(to, prefix,
-                       [self, is_usable] { return is_usable() ? &self->stores_->view() : nullptr; });
+  const route_place at{name().empty() ? std::string() : "/services/" + name(), workers_};
+  add_key_routes(to, keys, at);
+  webhooks_.add_routes(to, at, [self, is_usable] { return is_usable() ? &self->stores_->view() : nullptr; });
 }
 
 void served_service::ask_to_stop() {

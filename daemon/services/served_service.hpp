@@ -54,8 +54,9 @@ class served_service : public std::enable_shared_from_this<served_service> {
   // The same on a thread of its own, again and again until it succeeds.
   void start_when_possible();
 
-  // Below `prefix`: its idempotency keys and its webhooks. The routes keep it alive.
-  void add_routes(http::router& to, const std::string& prefix);
+  // Its idempotency keys and its webhooks: below /services/NAME, or at the top if it has no name. The routes
+  // keep it alive.
+  void add_routes(http::router& to);
 
   // To all of them first, so that they share the time to finish.
   void ask_to_stop();
@@ -91,6 +92,7 @@ class served_service : public std::enable_shared_from_this<served_service> {
   bool started_ = false;
   bool stopping_ = false;
   std::jthread opening_;
+  std::shared_ptr<http::worker_group> workers_;  // of its routes; none without a name: the server's own
   bounded_ask<std::vector<std::string>> reasons_;
   bounded_ask<std::optional<gauge_values>> gauges_;
 };

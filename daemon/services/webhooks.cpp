@@ -28,14 +28,14 @@ webhooks::webhooks(std::span<const config::webhook_settings> sources) {
   for (const auto& one : sources) entrances_.push_back({webhook::inbox(one.source), one.topic});
 }
 
-void webhooks::add_routes(http::router& to, const std::string& prefix, const store& in) const {
+void webhooks::add_routes(http::router& to, const route_place& at, const store& in) const {
   for (const auto& one : entrances_) {
     const auto& by = one.inbox;
-    to.post(prefix + "/webhooks/" + by.of().name,
+    to.post(at.prefix + "/webhooks/" + by.of().name,
             [&by, in](const http::request& asked) { return take(by, in(), asked); },
-            {.body_bytes_max = by.of().body_bytes_max});
+            {.body_bytes_max = by.of().body_bytes_max, .workers = at.workers});
   }
-  to.post(prefix + "/webhooks/{source}",
+  to.post(at.prefix + "/webhooks/{source}",
           [](const http::request& asked) {
             return http::problem(404, "webhook_source_unknown",
                                  "the configuration has no table [webhook.NAME] of this name", asked.path);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/webhook_settings.hpp"
+#include "daemon/api/route_place.hpp"
 #include "settle/http.hpp"
 #include "settle/webhook.hpp"
 
@@ -22,10 +23,10 @@ class webhooks {
 
   bool empty() const { return entrances_.empty(); }
 
-  // Below `prefix`. Answers 200 when the journal has it, also for a copy; 401 and an empty body if it is not
+  // Answers 200 when the journal has it, also for a copy; 401 and an empty body if it is not
   // rightly signed; 503 if the store is away. An unknown source is answered with a problem. These live as
   // long as the routes.
-  void add_routes(http::router& to, const std::string& prefix, const store& in) const;
+  void add_routes(http::router& to, const route_place& at, const store& in) const;
 
   // Forwards each source to its topic. Leaves the removal of what is over to the sweeper.
   std::unique_ptr<service> make_worker(database& db) const;

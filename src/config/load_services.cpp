@@ -170,7 +170,8 @@ class services_loading {
 
   // What would belong to nobody.
   void refuse_short_form() {
-    if (const auto given = all_.origins.find("database"); given != all_.origins.end())
+    if (const auto given = all_.origins.find("database");
+        given != all_.origins.end() && !to_.service.database.empty())
       all_.problems.push_back(
           given->second +
           ": database is that of the short form; with tables [service.NAME] each has its own");

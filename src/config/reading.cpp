@@ -16,6 +16,14 @@ bool is_table_name(std::string_view text, std::size_t bytes_max) {
          text.find_first_not_of(name_characters) == std::string_view::npos;
 }
 
+// Files end with a line feed, and people leave blanks.
+std::string_view secret_in(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 text_elsewhere text_of_variable(const std::vector<std::string>& environment, const std::string& name) {
   for (const auto& one : environment)
     if (one.starts_with(name + "=")) return {one.substr(name.size() + 1), {}};

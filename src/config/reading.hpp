@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/nearest_name.hpp"
-#include "base/text.hpp"
 #include "config/option.hpp"
 #include "config/toml_file.hpp"
 
@@ -40,6 +39,8 @@ struct text_elsewhere {
 };
 text_elsewhere text_of_variable(const std::vector<std::string>& environment, const std::string& name);
 text_elsewhere text_of_file(const std::string& path);
+// Without what stands around it.
+std::string_view secret_in(std::string_view text);
 
 // The name of a table: letters, digits, - and _, as many as `bytes_max` at most.
 bool is_table_name(std::string_view text, std::size_t bytes_max);
@@ -73,7 +74,7 @@ void read_setting(reading& all, const toml_entry& entry, std::string_view inside
           elsewhere->is_variable ? text_of_variable(all.environment, entry.text) : text_of_file(entry.text);
       if (!at.text) return all.refuse(entry.line, entry.key, at.problem);
       const auto name = std::string_view(entry.key).substr(0, entry.key.rfind('_'));
-      return assigned(assign(to, *found, without_outer_space(*at.text)), name,
+      return assigned(assign(to, *found, secret_in(*at.text)), name,
                       elsewhere->is_variable ? ", from the environment" : ", from a file");
     }
   }
