@@ -104,7 +104,7 @@ std::optional<consume::failure> consumer::engine::find_unfit(batch messages) {
 void consumer::engine::take_over(const consume::fence_keeper::partitions& held,
                                  const std::stop_token& cancel) {
   const auto be_careful = [&](std::uint32_t partition) {
-    cautious_[partition] = options_.batch_max;
+    caution_.begin(partition, options_.batch_max);
     report_.careful_with(fences_.name_of(partition), options_.batch_max);
   };
   fences_.take_over(db_, held, cancel, be_careful);
@@ -113,7 +113,7 @@ void consumer::engine::take_over(const consume::fence_keeper::partitions& held,
 // A replay is not parked: its letter remembers over how many processes it was begun that had taken over from
 // one that did not end its work. It runs alone, so it is not among others.
 void consumer::engine::note_suspect(work& one, const std::stop_token& cancel) {
-  const bool suspect = cautious_.contains(one.content.tag.partition) || one.content.redelivered;
+  const bool suspect = caution_.lasts(one.content.tag.partition) || one.content.redelivered;
   if (!suspect || one.noted || one.charge || address_of(one.what()) != options_.name) return;
   auto tx = db_.begin(cancel);
   const auto begun = note_replay_start(tx, one.what());
@@ -326,7 +326,7 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
       delays.add(now - *stored);
     const bool replay = !address_of(messages[i]->what()).empty();
     if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;
-    if (what == verdict::cautious) less_cautious(messages[i]->content.tag.partition);
+    if (what == verdict::cautious) caution_.spend(messages[i]->content.tag.partition);
     if (what != verdict::run && what != verdict::ignore) report_.skipped(messages[i]->what(), what);
     if (what != verdict::gone) done_.push_back(messages[i]);
   }
@@ -338,12 +338,6 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
   report_.applied(counted, charged_away);
   report_.given_up(std::exchange(given_up_, {}));
   env().counters->add_times("settle_consumer_apply_delay_seconds", {{"consumer", options_.name}}, delays);
-}
-
-// One of its messages was looked after.
-void consumer::engine::less_cautious(std::uint32_t partition) {
-  const auto careful = cautious_.find(partition);
-  if (careful != cautious_.end() && careful->second > 0) --careful->second;
 }
 
 }  // namespace settle::inline v0

@@ -182,8 +182,8 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
     places.push_back(i);
   }
   if (places.empty()) return;
-  retention_.set_settled(subscription_->settled());
-  consume::facts facts{retention_.beyond_horizon(tx, known.horizons, of.fresh), {}, cautious_};
+  retention_.set_settled(intake_.from().settled());
+  consume::facts facts{retention_.beyond_horizon(tx, known.horizons, of.fresh), {}, caution_};
   for (const auto& rows : known.parked_keys)
     for (std::size_t i = 0; i < rows.size(); ++i) facts.waiting.insert(parked_key_of(rows[i]));
   of.plan::judge_fresh(messages, places, std::move(facts), judging_now());

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/pause.hpp"
 #include "base/text.hpp"
 #include "consume/engine.hpp"
 #include "dead_letter/shared.hpp"
@@ -13,6 +14,15 @@ namespace {
 
 constexpr std::int64_t sweep_batches = 16;  // of records per sweep, when there is no other work
 constexpr duration abandon_within = std::chrono::seconds(1);  // then a stop costs a little care
+
+// Nothing that arrives ends this wait.
+wakeup& only_time() {
+  class : public wakeup {
+   public:
+    void wait(duration at_most, std::stop_token stop) override { settle::pause(at_most, stop); }
+  } static nothing;
+  return nothing;
+}
 
 void check_waits(const consumer_options& options) {
   if (options.retry_wait <= duration::zero() || options.retry_wait_max < options.retry_wait ||
@@ -58,10 +68,10 @@ void check_declared(const consumer_options& options, const std::vector<std::stri
 
 consumer::engine::engine(database& db, broker& from, const consumer_options& options)
     : db_(db),
-      broker_(from),
       options_(options),
       report_(db.env(), options.name),
       moments_(db, options.name),
+      intake_(from, options_, db.env()),
       fences_(options.name, options.takeover_wait),
       retention_(options.name, std::max(options.dedup_keep, from.traits().redelivers_for), db),
       parking_(options.name, db.speaks()),
@@ -76,16 +86,16 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
 }
 
 void consumer::engine::add(std::string_view topic, std::string_view type, consume::handler what) {
-  if (subscription_) throw error(errc::invalid_argument, "handlers are added before the consumer runs");
+  if (intake_.is_open()) throw error(errc::invalid_argument, "handlers are added before the consumer runs");
   handlers_.add(topic, type, std::move(what));
 }
 
 void consumer::engine::subscribe() {
-  if (subscription_) return;
+  if (intake_.is_open()) return;
   const auto handled = handlers_.topics();
   if (handled.empty()) throw error(errc::invalid_argument, "consumer " + options_.name + " has no handlers");
   if (!options_.topics.empty()) check_declared(options_, handled);
-  subscription_ = broker_.subscribe({options_.name, handled, [this] { acknowledge(); }});
+  intake_.open(handled);
 }
 
 // Whoever calls it waits after an error, and tries again: that is the pause, and the probe.
@@ -126,8 +136,8 @@ void consumer::engine::drop_partition(const consume::partition_lost& why) {
   report_.has_another_owner(fences_.name_of(why.partition));
   inbox_.revoke({{why.partition}});
   fences_.forget(why.partition);
-  cautious_.erase(why.partition);
-  subscription_->doubt(why.partition);
+  caution_.end(why.partition);
+  intake_.from().doubt(why.partition);
 }
 
 // Where it was delivered from; empty, if the broker hands out single messages.
@@ -143,7 +153,7 @@ bool consumer::engine::sweep(const std::stop_token& cancel) {
     auto look = db_.read();
     if (!retention_.has_old(look)) return false;
   }
-  retention_.set_settled(subscription_->settled());
+  retention_.set_settled(intake_.from().settled());
   auto tx = db_.begin(cancel);
   const auto gone = retention_.may_expire(tx) ? retention_.expire(tx, sweep_batches) : 0;
   tx.commit("consumer.sweep");
@@ -153,7 +163,7 @@ bool consumer::engine::sweep(const std::stop_token& cancel) {
 // Who comes next may not listen to all of it any more, and then nobody else will say so.
 void consumer::engine::note_settled() noexcept {
   try {
-    retention_.set_settled(subscription_->settled());
+    retention_.set_settled(intake_.from().settled());
     auto tx = db_.begin();
     retention_.note_settled(tx);
     tx.commit("consumer.note_settled");
@@ -172,8 +182,8 @@ std::size_t consumer::engine::batch_limit() const {
 // What arrives before an outage may be over changes nothing.
 wakeup& consumer::engine::arrivals() {
   subscribe();
-  if (!outage_.may_try(env().now())) return no_arrivals_;
-  return subscription_->arrivals();
+  if (!outage_.may_try(env().now())) return only_time();
+  return intake_.from().arrivals();
 }
 
 duration consumer::engine::idle_wait() const {
@@ -214,12 +224,12 @@ void consumer::engine::abandon() noexcept try {
 void consumer::engine::leave() noexcept {
   end_work({});
   try {
-    if (subscription_) acknowledge();
+    if (intake_.is_open()) intake_.acknowledge();
   } catch (const std::exception& e) {
     report_.acknowledge_failed(e.what());
   }
-  if (subscription_ && !away_since_) note_settled();
-  if (subscription_) subscription_->leave();
+  if (intake_.is_open() && !away_since_) note_settled();
+  if (intake_.is_open()) intake_.from().leave();
   inbox_.clear();
 }
 

@@ -11,11 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/pause.hpp"
+#include "consume/caution.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
+#include "consume/intake.hpp"
 #include "consume/parking.hpp"
 #include "consume/plan.hpp"
 #include "consume/reporting.hpp"
@@ -55,12 +56,10 @@ class consumer::engine {
   // round.cpp: fetch, run a batch, acknowledge.
   bool run_round(const std::stop_token& cancel);
   void fetch(const std::stop_token& cancel);
-  void require_assigned(std::span<const delivery> arrived) const;
   bool run_arrived(const std::stop_token& cancel);
   std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
   std::optional<failure> try_once(batch messages, const std::stop_token& cancel);
   void take_done();
-  void acknowledge(const std::stop_token& cancel = {});
 
   // consumer.cpp: beginning and end.
   void is_away(const error& why);
@@ -120,7 +119,6 @@ class consumer::engine {
   consume::inbox::predicate alone() const;
   void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
   std::string_view log_of(const work& of) const;
-  void less_cautious(std::uint32_t partition);
   void note_suspect(work& one, const std::stop_token& cancel);
   // A batch in its open transaction, and what is to be done with each of its messages.
   struct claimed_batch : consume::plan {
@@ -159,12 +157,11 @@ class consumer::engine {
   void give_claims_back(transaction& tx, batch messages, claimed_batch& of) const;
 
   database& db_;
-  broker& broker_;
   consumer_options options_;
   consume::reporting report_;
   consume::attempt_moments moments_;
   consume::handler_table handlers_;
-  std::unique_ptr<subscription> subscription_;
+  consume::intake intake_;
   consume::inbox inbox_;
   consume::fence_keeper fences_;
   consume::retention retention_;
@@ -172,14 +169,8 @@ class consumer::engine {
   consume::retry_schedule schedule_;
   retry::outage outage_;
   consume::handler_watch watch_;
-  class : public wakeup {
-   public:
-    void wait(duration at_most, std::stop_token stop) override { settle::pause(at_most, stop); }
-  } no_arrivals_;
-  std::vector<dead_letter> given_up_;         // in the open transaction
-  std::vector<work*> done_;                   // of this run: committed
-  std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
-  timestamp unacknowledged_since_{};
+  std::vector<dead_letter> given_up_;    // in the open transaction
+  std::vector<work*> done_;              // of this run: committed
   bool others_park_ = false;             // what this consumer has no handler for
   bool split_ = false;                   // the batch at hand was
   bool read_beside_ = false;             // the last handler has read what its transaction does not show
@@ -188,8 +179,7 @@ class consumer::engine {
   std::int64_t successes_ = 0;           // transactions with handlers that committed
   timestamp last_success_{};             // when the last of them did
   std::optional<timestamp> away_since_;  // the database or the broker, as the last rounds have found
-  std::map<std::uint32_t, std::size_t>
-      cautious_;  // partitions whose last owner died: messages to be careful with
+  consume::caution caution_;
   // Keys that another process has, by topic and key: since when, as far as this one knows.
   std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;
   double handler_us_ = 0;      // running average per message

@@ -10,9 +10,15 @@
 namespace settle::inline v0 {
 namespace {
 
-constexpr std::size_t read_ahead = 8;          // batches per fetch
-constexpr std::size_t acknowledge_after = 16;  // batches per acknowledgement, under load
-constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for slow handlers
+constexpr std::size_t read_ahead = 8;  // batches per fetch
+
+// What nobody has assigned could not be fenced.
+void require_assigned(std::span<const delivery> arrived, const consume::fence_keeper& fences) {
+  for (const auto& one : arrived)
+    if (fences.name_of(one.tag.partition).empty())
+      throw error(errc::invalid_argument, "the broker has delivered message " + one.content.id +
+                                              " of a partition that it has not assigned");
+}
 
 }  // namespace
 
@@ -21,15 +27,15 @@ bool consumer::engine::run_round(const std::stop_token& cancel) {
   subscribe();
   fetch(cancel);
   if (!outage_.may_try(env().now())) {
-    acknowledge(cancel);
+    intake_.acknowledge(cancel);
     return false;
   }
   // With nothing else at hand, one of the parked messages tells whether an outage is over.
   const bool retried = (!outage_.lasts() || inbox_.size() == 0) && retry_parked(cancel);
   if (run_arrived(cancel) || retried) return true;
   if (inbox_.size() == 0)
-    cautious_.clear();  // what the last owner can have had in hand has arrived, and is done
-  acknowledge(cancel);
+    caution_.end_all();  // what the last owner can have had in hand has arrived, and is done
+  intake_.acknowledge(cancel);
   return sweep(cancel);
 }
 
@@ -40,27 +46,18 @@ void consumer::engine::fetch(const std::stop_token& cancel) {
   const bool enough =
       outage_.lasts() ? inbox_.has_untried(env().now()) : inbox_.ready(env().now()) >= options_.batch_max;
   const auto wanted = enough ? 0 : std::min(room, read_ahead * options_.batch_max);
-  auto arrived = subscription_->fetch(wanted, {options_.broker_timeout, cancel});
+  auto arrived = intake_.fetch(wanted, cancel);
   if (!arrived.revoked.empty()) {
     fences_.release(db_, arrived.revoked);
     held_elsewhere_.clear();
   }
   inbox_.revoke(arrived.revoked);
-  for (const auto which : arrived.revoked) cautious_.erase(which);
+  for (const auto which : arrived.revoked) caution_.end(which);
   for (const auto& one : arrived.assigned) fences_.assign(one, env().ids->next().text());
-  require_assigned(arrived.deliveries);
+  if (intake_.has_owners()) require_assigned(arrived.deliveries, fences_);
   const auto held = fences_.of(arrived.deliveries);
   inbox_.add(std::move(arrived.deliveries));
   take_over(held, cancel);
-}
-
-// What nobody has assigned could not be fenced.
-void consumer::engine::require_assigned(std::span<const delivery> arrived) const {
-  if (!broker_.traits().has_owners) return;
-  for (const auto& one : arrived)
-    if (fences_.name_of(one.tag.partition).empty())
-      throw error(errc::invalid_argument, "the broker has delivered message " + one.content.id +
-                                              " of a partition that it has not assigned");
 }
 
 bool consumer::engine::run_arrived(const std::stop_token& cancel) {
@@ -81,8 +78,7 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   }
   take_done();
   run_announced(cancel);
-  const bool many = unacknowledged_.size() >= acknowledge_after * options_.batch_max;
-  if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge(cancel);
+  if (intake_.is_time_to_acknowledge()) intake_.acknowledge(cancel);
   return outage_.may_try(env().now());
 }
 
@@ -115,7 +111,7 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
     moments_.after_a_failure(tx);
     return why;
   }
-  if (!parked) moments_.before_the_commit(*subscription_, messages);
+  if (!parked) moments_.before_the_commit(intake_.from(), messages);
   given_up_.clear();
   const auto of_the_batch = [&](const error& e) {
     if (watched.is_stop(e)) throw e;
@@ -146,18 +142,8 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
 
 void consumer::engine::take_done() {
   const auto done = std::exchange(done_, {});
-  if (unacknowledged_.empty()) unacknowledged_since_ = env().now();
-  for (const auto* one : done) unacknowledged_.push_back(one->content.tag);
+  intake_.finished(done);
   inbox_.finished(done);
-}
-
-// Committed work is acknowledged when there is nothing else to do, and under load once for several
-// batches: until then a crash only means that it is delivered again and skipped.
-void consumer::engine::acknowledge(const std::stop_token& cancel) {
-  if (unacknowledged_.empty()) return;
-  const auto tags = std::exchange(unacknowledged_, {});
-  with_fault_points(env(), "consumer.acknowledge",
-                    [&] { subscription_->acknowledge(tags, {options_.broker_timeout, cancel}); });
 }
 
 }  // namespace settle::inline v0
