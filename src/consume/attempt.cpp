@@ -9,6 +9,7 @@
 #include "consume/engine.hpp"
 #include "consume/handler_run.hpp"
 #include "consume/seams.hpp"
+#include "consume/splitter.hpp"
 #include "dead_letter/shared.hpp"
 #include "retry/crashes.hpp"
 #include "settle/driver/database.hpp"
@@ -58,6 +59,42 @@ origin cause_of(const message& m) {
 
 }  // namespace
 
+// The splitter's side of the engine.
+class consumer::engine::attempts final : public consume::attempt_host {
+ public:
+  attempts(engine& home, const std::stop_token& cancel) : home_(home), cancel_(cancel) {}
+
+  std::optional<failure> attempt(batch messages) override { return home_.attempt(messages, cancel_); }
+  bool may_try() const override { return home_.pauses_.may_try(); }
+  bool is_done(const work& one) const override { return home_.is_done(one); }
+  void failed_alone(work& one, const failed_attempt& how) override { home_.failures_.failed_alone(one, how); }
+  void keys_held_elsewhere() override { home_.end_stopped_holders(); }
+
+ private:
+  engine& home_;
+  const std::stop_token& cancel_;
+};
+
+void consumer::engine::apply(batch messages, const std::stop_token& cancel) {
+  attempts host(*this, cancel);
+  consume::splitter(host).apply(messages);
+}
+
+// Of this run: what became of it has committed.
+bool consumer::engine::is_done(const work& one) const {
+  return std::ranges::find(done_, &one) != done_.end();
+}
+
+// A handler of theirs would have been stopped by now.
+void consumer::engine::end_stopped_holders() {
+  const auto too_long = options_.handler_timeout + options_.takeover_wait;
+  for (auto& [key, since] : held_elsewhere_) {
+    if (env().now() - since < too_long) continue;
+    since = env().now();
+    parking_.end_stopped_holder(db_, key.first, key.second, too_long);
+  }
+}
+
 consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) const {
   dedup_keys keys;
   keys.all.reserve(messages.size());
@@ -69,7 +106,7 @@ consumer::engine::dedup_keys consumer::engine::dedup_keys_of(batch messages) con
   for (const auto* one : messages) {
     const auto& m = one->what();
     if (one->unfit || (own_id ? m.id : m.key).empty())
-      keys.all.push_back(keep(place_key(one->content, log_of(*one))));
+      keys.all.push_back(keep(place_key(one->content, fences_.log_of(*one))));
     else
       keys.all.push_back(own_id ? std::string_view(m.id) : keep(m.key + "-" + m.type));
   }
@@ -89,12 +126,14 @@ std::optional<consume::failure> consumer::engine::find_unfit(batch messages) {
     if (one.charge || one.parked || !address_of(m).empty() || handlers_.of(m) == nullptr) continue;
     if ((own_id ? m.id : m.key).empty())
       return failure{
-          i, describe(error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic), m)};
+          i, failures_.describe(
+                 error(errc::message_id_missing, "a message of type " + m.type + " on " + m.topic), m)};
     if (!one.unfit && !has_storable_names(m)) make_storable(*messages[i]);
     if (one.unfit)
-      return failure{i, describe(error(errc::decode_failed,
-                                       "its id, topic, type or key is not UTF-8 text of at most 1,024 bytes"),
-                                 m)};
+      return failure{
+          i, failures_.describe(error(errc::decode_failed,
+                                      "its id, topic, type or key is not UTF-8 text of at most 1,024 bytes"),
+                                m)};
   }
   return std::nullopt;
 }
@@ -156,7 +195,8 @@ class consumer::engine::open_batch final : public consume::handler_host {
     const auto& m = content_of(at);
     const auto* handler = handler_of(at);
     if (handler == nullptr && of_.what[at] == verdict::replay)
-      return home_.describe(handler_failed(failure_class::permanent, "there is no handler for " + m.type), m);
+      return home_.failures_.describe(
+          handler_failed(failure_class::permanent, "there is no handler for " + m.type), m);
     SETTLE_CHECK(handler != nullptr, "what has none is ignored, or stays parked");
     all_.assign(1, &m);
     for (auto next = at + 1; next < at + count; ++next) all_.push_back(&messages_[next]->what());
@@ -173,7 +213,7 @@ class consumer::engine::open_batch final : public consume::handler_host {
     if (watched_.token().stop_requested() || how.why == failure_class::outage || one.parked) return false;
     if (home_.read_beside_) return false;
     if (!consume::take_back_part(tx_)) return false;
-    home_.failed_alone(one, how);
+    home_.failures_.failed_alone(one, how);
     return true;
   }
 
@@ -244,10 +284,10 @@ std::optional<failed_attempt> consumer::engine::run(const consume::handler& what
                       [&] { what.all ? what.all(messages, tx) : what.each(m, tx); });
     transaction_parts::end(tx);
   } catch (const error& e) {
-    failed = describe(e, m);
+    failed = failures_.describe(e, m);
     stopped = watched.is_stop(e);
   } catch (const std::exception& e) {
-    failed = describe(e, m);
+    failed = failures_.describe(e, m);
   } catch (...) {
     failed = failed_attempt{env().now(), failure_class::poison,
                             "the handler threw something that is not a std::exception"};
@@ -267,13 +307,13 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto& one = *messages[i];
     const auto& m = one.what();
-    const auto log = log_of(one);
+    const auto log = fences_.log_of(one);
     switch (of.what[i]) {
       case verdict::run:
         if (one.parked) ran.push_back(&one);
         break;
       case verdict::charge:
-        write_charge(tx, one, of.keys.all[i]);
+        charges_.write(tx, one, of.keys.all[i]);
         break;
       case verdict::behind:
         parking_.add(tx, {one, log, of.keys.all[i]});
@@ -284,7 +324,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
         schedule_.expect(env().now());
         break;
       case verdict::beyond_horizon:
-        give_up(tx, beyond_horizon(one));
+        charges_.give_up_late_copy(tx, one);
         break;
       case verdict::replay:
         if (!of.letters.at(i).blocks_key) break;
@@ -300,17 +340,6 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
     }
   }
   parking_.go_on(tx, ran, env().now());
-}
-
-// Nobody has tried it, and nobody waits for it.
-dead_letter consumer::engine::beyond_horizon(const work& of) const {
-  auto letter = letter_of(of, dead_letter_reason::beyond_dedup_horizon);
-  letter.error =
-      "it may have been applied long ago: it is a copy of a message whose record has expired. Replay it only "
-      "if it "
-      "has not";
-  letter.blocks_key = false;
-  return letter;
 }
 
 void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
@@ -330,13 +359,9 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
     if (what != verdict::run && what != verdict::ignore) report_.skipped(messages[i]->what(), what);
     if (what != verdict::gone) done_.push_back(messages[i]);
   }
-  if (counted[verdict::run] + counted[verdict::replay] > 0) {
-    ++successes_;
-    last_success_ = env().now();
-    resume();
-  }
+  if (counted[verdict::run] + counted[verdict::replay] > 0) pauses_.handlers_succeeded();
   report_.applied(counted, charged_away);
-  report_.given_up(std::exchange(given_up_, {}));
+  report_.given_up(charges_.take_given_up());
   env().counters->add_times("settle_consumer_apply_delay_seconds", {{"consumer", options_.name}}, delays);
 }
 

@@ -178,7 +178,7 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (of.what[i] != verdict::run) continue;
     const auto& one = messages[i]->content;
-    of.fresh.push_back({&one, of.keys.all[i], consume::place_of(one, log_of(*messages[i]))});
+    of.fresh.push_back({&one, of.keys.all[i], consume::place_of(one, fences_.log_of(*messages[i]))});
     places.push_back(i);
   }
   if (places.empty()) return;

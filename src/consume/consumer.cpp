@@ -80,7 +80,9 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
                  .idle_poll = options.idle_poll,
                  .announced_for = consume::announced_for,
                  .together_max = options.batch_max}),
-      outage_({options.outage_wait, options.outage_wait_max}),
+      pauses_(options_, db.env(), report_),
+      failures_(options_, db.env(), report_, pauses_),
+      charges_(options_, db.env(), fences_, pauses_, parking_, schedule_),
       watch_(options.handler_timeout, [this] { report_.handler_is_late(options_.handler_timeout); }) {
   check(options);
 }
@@ -102,25 +104,12 @@ void consumer::engine::subscribe() {
 bool consumer::engine::run_once(const std::stop_token& cancel) {
   try {
     const bool more = run_round(cancel);
-    is_back();
+    pauses_.round_succeeded();
     return more;
   } catch (const error& e) {
-    if (class_of(e) == failure_class::outage) is_away(e);
+    pauses_.round_failed(e);
     throw;
   }
-}
-
-// The consumer's own database, or its broker. Said once, as for what its handlers need.
-void consumer::engine::is_away(const error& why) {
-  if (away_since_) return;
-  away_since_ = env().now();
-  report_.paused(why);
-}
-
-void consumer::engine::is_back() {
-  if (!away_since_) return;
-  report_.resumed(env().now() - *away_since_);
-  away_since_.reset();
 }
 
 // What a replay will need is not known before its letter is.
@@ -138,11 +127,6 @@ void consumer::engine::drop_partition(const consume::partition_lost& why) {
   fences_.forget(why.partition);
   caution_.end(why.partition);
   intake_.from().doubt(why.partition);
-}
-
-// Where it was delivered from; empty, if the broker hands out single messages.
-std::string_view consumer::engine::log_of(const work& of) const {
-  return of.parked ? std::string_view(of.parked->log) : fences_.name_of(of.content.tag.partition);
 }
 
 // Old records go in transactions that commit anyway. A consumer without work makes one only if there is
@@ -182,13 +166,13 @@ std::size_t consumer::engine::batch_limit() const {
 // What arrives before an outage may be over changes nothing.
 wakeup& consumer::engine::arrivals() {
   subscribe();
-  if (!outage_.may_try(env().now())) return only_time();
+  if (!pauses_.may_try()) return only_time();
   return intake_.from().arrivals();
 }
 
 duration consumer::engine::idle_wait() const {
   const auto now = env().now();
-  auto until = outage_.may_try(now) ? schedule_.next_look() : outage_.until();
+  auto until = pauses_.may_try() ? schedule_.next_look() : pauses_.until();
   if (inbox_.put_off_until() > now) until = std::min(until, inbox_.put_off_until());
   return std::clamp<duration>(until - now, std::chrono::milliseconds(1), options_.idle_poll);
 }
@@ -228,7 +212,7 @@ void consumer::engine::leave() noexcept {
   } catch (const std::exception& e) {
     report_.acknowledge_failed(e.what());
   }
-  if (intake_.is_open() && !away_since_) note_settled();
+  if (intake_.is_open() && !pauses_.is_cut_off()) note_settled();
   if (intake_.is_open()) intake_.from().leave();
   inbox_.clear();
 }

@@ -12,18 +12,20 @@
 #include <vector>
 
 #include "consume/caution.hpp"
+#include "consume/charges.hpp"
+#include "consume/failures.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_watch.hpp"
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
 #include "consume/intake.hpp"
 #include "consume/parking.hpp"
+#include "consume/pauses.hpp"
 #include "consume/plan.hpp"
 #include "consume/reporting.hpp"
 #include "consume/retention.hpp"
 #include "consume/retry_schedule.hpp"
 #include "consume/seams.hpp"
-#include "retry/outage.hpp"
 #include "settle/consume.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
@@ -62,8 +64,6 @@ class consumer::engine {
   void take_done();
 
   // consumer.cpp: beginning and end.
-  void is_away(const error& why);
-  void is_back();
   void subscribe();
   void drop_partition(const consume::partition_lost& why);
   bool sweep(const std::stop_token& cancel);
@@ -71,21 +71,11 @@ class consumer::engine {
   void end_work(const std::stop_token& cancel) noexcept;
   std::size_t batch_limit() const;
 
-  // failures.cpp: what follows from failures.
+  // What follows from failures.
   class attempts;
   void apply(batch messages, const std::stop_token& cancel);
   bool is_done(const work& one) const;
   void end_stopped_holders();
-  void failed_alone(work& one, const failed_attempt& how);
-  void pause(work& one, const failed_attempt& how);
-  void resume();
-  std::optional<failure_class> own_class(const std::exception& thrown, const message& m);
-  failed_attempt describe(const std::exception& thrown, const message& m);
-  duration jittered(duration wait) const;
-  dead_letter letter_of(const work& of, dead_letter_reason why) const;
-  void give_up(transaction& tx, dead_letter letter);
-  void write_charge(transaction& tx, const work& of, std::string_view dedup);
-  void write_parked_charge(transaction& tx, work& of);
 
   // retry.cpp: parked messages.
   bool retry_parked(const std::stop_token& cancel);
@@ -118,7 +108,6 @@ class consumer::engine {
   std::optional<failure> find_unfit(batch messages);
   consume::inbox::predicate alone() const;
   void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
-  std::string_view log_of(const work& of) const;
   void note_suspect(work& one, const std::stop_token& cancel);
   // A batch in its open transaction, and what is to be done with each of its messages.
   struct claimed_batch : consume::plan {
@@ -135,7 +124,6 @@ class consumer::engine {
   std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
                                     transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, claimed_batch& of);
-  dead_letter beyond_horizon(const work& of) const;
   void succeeded(batch messages, const claimed_batch& of);
 
   // claim.cpp: which of a batch's messages run.
@@ -167,18 +155,16 @@ class consumer::engine {
   consume::retention retention_;
   consume::parking parking_;
   consume::retry_schedule schedule_;
-  retry::outage outage_;
+  consume::pauses pauses_;
+  consume::failures failures_;
+  consume::charges charges_;
   consume::handler_watch watch_;
-  std::vector<dead_letter> given_up_;    // in the open transaction
-  std::vector<work*> done_;              // of this run: committed
-  bool others_park_ = false;             // what this consumer has no handler for
-  bool split_ = false;                   // the batch at hand was
-  bool read_beside_ = false;             // the last handler has read what its transaction does not show
-  announcement announced_;               // committed, and not run yet
-  std::vector<std::int64_t> unended_;    // announced parked messages that did not run, through nobody's fault
-  std::int64_t successes_ = 0;           // transactions with handlers that committed
-  timestamp last_success_{};             // when the last of them did
-  std::optional<timestamp> away_since_;  // the database or the broker, as the last rounds have found
+  std::vector<work*> done_;            // of this run: committed
+  bool others_park_ = false;           // what this consumer has no handler for
+  bool split_ = false;                 // the batch at hand was
+  bool read_beside_ = false;           // the last handler has read what its transaction does not show
+  announcement announced_;             // committed, and not run yet
+  std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   consume::caution caution_;
   // Keys that another process has, by topic and key: since when, as far as this one knows.
   std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;

@@ -150,7 +150,7 @@ void consumer::engine::try_parked(batch messages, timestamp enough, const std::s
 // Those that have failed, and those that did not run: they wait behind one that has failed, or time was up.
 void consumer::engine::settle_parked(batch messages, const std::stop_token& cancel) {
   if (messages.empty()) return;
-  given_up_.clear();
+  charges_.begin();
   auto tx = db_.begin(cancel);
   const auto ours = parking_.keep(tx, messages);  // we may have slept, and others taken them over
   std::vector<std::int64_t> not_run;
@@ -165,7 +165,7 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
     if (retry::has_crashed_enough(one.parked->starts) && !one.charge)
       one.charge = retry::charge_for_crashes(one.parked->starts, env().now());
     if (one.charge) {
-      write_parked_charge(tx, one);
+      charges_.write_parked(tx, one);
       failed.emplace(one.what().topic, one.what().key);
     } else {
       not_run.push_back(one.parked->id);
@@ -175,7 +175,7 @@ void consumer::engine::settle_parked(batch messages, const std::stop_token& canc
   }
   parking_.end(tx, not_run);
   tx.commit("consumer.charge");
-  report_.given_up(std::exchange(given_up_, {}));
+  report_.given_up(charges_.take_given_up());
 }
 
 }  // namespace settle::inline v0

@@ -1,5 +1,5 @@
-// A consumer's round, from top to bottom: fetch, run a batch in one transaction, acknowledge. What it does
-// when something fails is in failures.cpp, parked messages are in retry.cpp.
+// A consumer's round, from top to bottom: fetch, run a batch in one transaction, acknowledge. The steps of
+// that transaction are in attempt.cpp, parked messages are in retry.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -26,12 +26,12 @@ void require_assigned(std::span<const delivery> arrived, const consume::fence_ke
 bool consumer::engine::run_round(const std::stop_token& cancel) {
   subscribe();
   fetch(cancel);
-  if (!outage_.may_try(env().now())) {
+  if (!pauses_.may_try()) {
     intake_.acknowledge(cancel);
     return false;
   }
   // With nothing else at hand, one of the parked messages tells whether an outage is over.
-  const bool retried = (!outage_.lasts() || inbox_.size() == 0) && retry_parked(cancel);
+  const bool retried = (!pauses_.outage_lasts() || inbox_.size() == 0) && retry_parked(cancel);
   if (run_arrived(cancel) || retried) return true;
   if (inbox_.size() == 0)
     caution_.end_all();  // what the last owner can have had in hand has arrived, and is done
@@ -43,8 +43,8 @@ bool consumer::engine::run_round(const std::stop_token& cancel) {
 // needed to try whether it is over, and not only what has failed for it: that may be alone with it.
 void consumer::engine::fetch(const std::stop_token& cancel) {
   const auto room = options_.in_flight_max - std::min(inbox_.size(), options_.in_flight_max);
-  const bool enough =
-      outage_.lasts() ? inbox_.has_untried(env().now()) : inbox_.ready(env().now()) >= options_.batch_max;
+  const bool enough = pauses_.outage_lasts() ? inbox_.has_untried(env().now())
+                                             : inbox_.ready(env().now()) >= options_.batch_max;
   const auto wanted = enough ? 0 : std::min(room, read_ahead * options_.batch_max);
   auto arrived = intake_.fetch(wanted, cancel);
   if (!arrived.revoked.empty()) {
@@ -61,8 +61,8 @@ void consumer::engine::fetch(const std::stop_token& cancel) {
 }
 
 bool consumer::engine::run_arrived(const std::stop_token& cancel) {
-  const auto messages =
-      outage_.lasts() ? inbox_.probe(env().now()) : inbox_.next_batch(batch_limit(), alone(), env().now());
+  const auto messages = pauses_.outage_lasts() ? inbox_.probe(env().now())
+                                               : inbox_.next_batch(batch_limit(), alone(), env().now());
   if (messages.empty()) return false;
   done_.clear();
   split_ = false;
@@ -79,7 +79,7 @@ bool consumer::engine::run_arrived(const std::stop_token& cancel) {
   take_done();
   run_announced(cancel);
   if (intake_.is_time_to_acknowledge()) intake_.acknowledge(cancel);
-  return outage_.may_try(env().now());
+  return pauses_.may_try();
 }
 
 std::optional<consume::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
@@ -112,10 +112,10 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
     return why;
   }
   if (!parked) moments_.before_the_commit(intake_.from(), messages);
-  given_up_.clear();
+  charges_.begin();
   const auto of_the_batch = [&](const error& e) {
     if (watched.is_stop(e)) throw e;
-    return failure{std::nullopt, describe(e, messages[0]->what())};
+    return failure{std::nullopt, failures_.describe(e, messages[0]->what())};
   };
   bool expires = false;
   try {  // what handlers have posted may fail only now
