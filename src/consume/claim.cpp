@@ -92,9 +92,9 @@ std::vector<parameters> consumer::engine::claims_of(batch messages, std::span<co
 //
 // Nothing if some claims of a group are new, and the statement has not said which: then the transaction has
 // to be rolled back, and the next one asks for it.
-std::optional<consumer::engine::claimed_batch> consumer::engine::claim(transaction& tx, batch messages) {
+std::optional<consume::claimed_batch> consumer::engine::claim(transaction& tx, batch messages) {
   claimed_batch made;
-  made.keys = dedup_keys_of(messages);
+  made.keys = consume::dedup_keys_of(messages, options_.key, fences_);
   const std::span<const std::string_view> keys = made.keys.all;
   const auto groups = claim_groups_of(messages, keys);
   auto claims = claims_of(messages, keys, groups);
@@ -186,7 +186,7 @@ void consumer::engine::judge_fresh(transaction& tx, batch messages, const looked
   consume::facts facts{retention_.beyond_horizon(tx, known.horizons, of.fresh), {}, caution_};
   for (const auto& rows : known.parked_keys)
     for (std::size_t i = 0; i < rows.size(); ++i) facts.waiting.insert(parked_key_of(rows[i]));
-  of.plan::judge_fresh(messages, places, std::move(facts), judging_now());
+  of.plan::judge_fresh(messages, places, std::move(facts), {options_, env().now()});
 }
 
 // Of those that are left out. As if they had not been in the batch.

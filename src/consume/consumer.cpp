@@ -83,7 +83,7 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       pauses_(options_, db.env(), report_),
       failures_(options_, db.env(), report_, pauses_),
       charges_(options_, db.env(), fences_, pauses_, parking_, schedule_),
-      watch_(options.handler_timeout, [this] { report_.handler_is_late(options_.handler_timeout); }) {
+      runner_(db, options_, handlers_, failures_, report_) {
   check(options);
 }
 
@@ -154,13 +154,6 @@ void consumer::engine::note_settled() noexcept {
   } catch (const std::exception& e) {
     report_.end_of_work_not_noted(e.what());
   }
-}
-
-// Slow handlers get small batches, so that a transaction lasts about batch_time.
-std::size_t consumer::engine::batch_limit() const {
-  if (handler_us_ <= 0) return options_.batch_max;
-  const auto fits = static_cast<double>(options_.batch_time.count()) / handler_us_;
-  return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(fits, 1e6)), 1, options_.batch_max);
 }
 
 // What arrives before an outage may be over changes nothing.

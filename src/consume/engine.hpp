@@ -13,9 +13,10 @@
 
 #include "consume/caution.hpp"
 #include "consume/charges.hpp"
+#include "consume/claimed_batch.hpp"
 #include "consume/failures.hpp"
 #include "consume/fence.hpp"
-#include "consume/handler_watch.hpp"
+#include "consume/handler_runner.hpp"
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
 #include "consume/intake.hpp"
@@ -54,6 +55,7 @@ class consumer::engine {
   using batch = consume::batch;
   using verdict = consume::verdict;
   using failure = consume::failure;
+  using claimed_batch = consume::claimed_batch;
 
   // round.cpp: fetch, run a batch, acknowledge.
   bool run_round(const std::stop_token& cancel);
@@ -69,7 +71,6 @@ class consumer::engine {
   bool sweep(const std::stop_token& cancel);
   void note_settled() noexcept;
   void end_work(const std::stop_token& cancel) noexcept;
-  std::size_t batch_limit() const;
 
   // What follows from failures.
   class attempts;
@@ -97,32 +98,12 @@ class consumer::engine {
   void settle_parked(batch messages, const std::stop_token& cancel);
 
   // attempt.cpp: the steps of an attempt.
-  consume::judging judging_now() const { return {options_, env().now()}; }
-  // The deduplication keys of a batch, in its order. They view the messages where they can.
-  struct dedup_keys {
-    std::vector<std::string_view> all;
-    std::vector<std::string> made;
-  };
-  dedup_keys dedup_keys_of(batch messages) const;
   std::string_view address_of(const message& m) const;
   std::optional<failure> find_unfit(batch messages);
   consume::inbox::predicate alone() const;
   void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
   void note_suspect(work& one, const std::stop_token& cancel);
-  // A batch in its open transaction, and what is to be done with each of its messages.
-  struct claimed_batch : consume::plan {
-    dedup_keys keys = {};
-    std::vector<consume::recorded> fresh = {};        // whose claims were new
-    value fresh_keys = {};                            // their list
-    std::map<std::size_t, dead_letter> letters = {};  // of the replays
-    std::vector<work*> put_off = {};                  // if any, nothing of this is to be done
-  };
   claimed_batch take_parked(transaction& tx, batch messages);
-  class open_batch;
-  std::optional<failure> run_handlers(owned_transaction& tx, batch messages, claimed_batch& of,
-                                      consume::handler_watch::attempt& watched);
-  std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
-                                    transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, claimed_batch& of);
   void succeeded(batch messages, const claimed_batch& of);
 
@@ -158,20 +139,16 @@ class consumer::engine {
   consume::pauses pauses_;
   consume::failures failures_;
   consume::charges charges_;
-  consume::handler_watch watch_;
+  consume::handler_runner runner_;
   std::vector<work*> done_;            // of this run: committed
   bool others_park_ = false;           // what this consumer has no handler for
   bool split_ = false;                 // the batch at hand was
-  bool read_beside_ = false;           // the last handler has read what its transaction does not show
   announcement announced_;             // committed, and not run yet
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
   consume::caution caution_;
   // Keys that another process has, by topic and key: since when, as far as this one knows.
   std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;
-  double handler_us_ = 0;      // running average per message
-  time_counts handler_times_;  // of this attempt
-  int list_claims_ = 0;        // so many batches more ask which of their claims are new, where that costs
-  int mark_claims_ = 0;        // so many more keep their claims when a message fails, where they can
+  int list_claims_ = 0;  // so many batches more ask which of their claims are new, where that costs
 };
 
 }  // namespace settle::inline v0

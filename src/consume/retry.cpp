@@ -12,7 +12,8 @@ namespace settle::inline v0 {
 std::vector<consume::work> consumer::engine::due_and_handled(transaction& look, timestamp now) {
   const auto kinds = handlers_.all();
   for (;;) {
-    auto due = parking_.due(look, batch_limit(), now, others_park_ ? kinds : std::vector<subscribed>());
+    auto due =
+        parking_.due(look, runner_.batch_limit(), now, others_park_ ? kinds : std::vector<subscribed>());
     std::set<std::tuple<std::string, std::string, std::string>> left;
     const auto gone = std::erase_if(due, [&](const work& one) {
       const std::tuple key(one.what().topic, one.what().key, one.parked->single);

@@ -61,8 +61,9 @@ void consumer::engine::fetch(const std::stop_token& cancel) {
 }
 
 bool consumer::engine::run_arrived(const std::stop_token& cancel) {
-  const auto messages = pauses_.outage_lasts() ? inbox_.probe(env().now())
-                                               : inbox_.next_batch(batch_limit(), alone(), env().now());
+  const auto messages = pauses_.outage_lasts()
+                            ? inbox_.probe(env().now())
+                            : inbox_.next_batch(runner_.batch_limit(), alone(), env().now());
   if (messages.empty()) return false;
   done_.clear();
   split_ = false;
@@ -94,9 +95,9 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
   if (!parked) {
     take_over(fences_.of(messages), cancel);
     note_suspect(*messages[0], cancel);
-    moments_.before_the_claims([&] { return dedup_keys_of(messages).all; });
+    moments_.before_the_claims([&] { return consume::dedup_keys_of(messages, options_.key, fences_).all; });
   }
-  consume::handler_watch::attempt watched(watch_, cancel);
+  auto watched = runner_.begin(cancel);
   auto tx = db_.begin(watched.token());
   auto judged = parked ? std::optional(take_parked(tx, messages)) : claim(tx, messages);
   if (!judged) {
@@ -107,10 +108,11 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
   auto& todo = *judged;
   std::optional<announcement> next;
   if (!parked && schedule_.is_left_to_the_batch() && !split_) next = announce_due(tx);
-  if (auto why = run_handlers(tx, messages, todo, watched)) {
+  if (auto why = runner_.run(tx, messages, todo, watched)) {
     moments_.after_a_failure(tx);
     return why;
   }
+  give_claims_back(tx, messages, todo);
   if (!parked) moments_.before_the_commit(intake_.from(), messages);
   charges_.begin();
   const auto of_the_batch = [&](const error& e) {
