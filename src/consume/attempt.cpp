@@ -22,7 +22,7 @@ class consumer::engine::attempts final : public consume::attempt_host {
   bool may_try() const override { return home_.pauses_.may_try(); }
   bool is_done(const work& one) const override { return home_.is_done(one); }
   void failed_alone(work& one, const failed_attempt& how) override { home_.failures_.failed_alone(one, how); }
-  void keys_held_elsewhere() override { home_.end_stopped_holders(); }
+  void keys_held_elsewhere() override { home_.claims_.end_stopped_holders(); }
 
  private:
   engine& home_;
@@ -37,20 +37,6 @@ void consumer::engine::apply(batch messages, const std::stop_token& cancel) {
 // Of this run: what became of it has committed.
 bool consumer::engine::is_done(const work& one) const {
   return std::ranges::find(done_, &one) != done_.end();
-}
-
-// A handler of theirs would have been stopped by now.
-void consumer::engine::end_stopped_holders() {
-  const auto too_long = options_.handler_timeout + options_.takeover_wait;
-  for (auto& [key, since] : held_elsewhere_) {
-    if (env().now() - since < too_long) continue;
-    since = env().now();
-    parking_.end_stopped_holder(db_, key.first, key.second, too_long);
-  }
-}
-
-std::string_view consumer::engine::address_of(const message& m) const {
-  return consume::addressed_to(m, options_.name);
 }
 
 std::optional<consume::failure> consumer::engine::find_unfit(batch messages) {

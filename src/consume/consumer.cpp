@@ -83,6 +83,15 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
       pauses_(options_, db.env(), report_),
       failures_(options_, db.env(), report_, pauses_),
       charges_(options_, db.env(), fences_, pauses_, parking_, schedule_),
+      claims_({.db = db,
+               .options = options_,
+               .handlers = handlers_,
+               .fences = fences_,
+               .careful = caution_,
+               .parking = parking_,
+               .retention = retention_,
+               .inbox = inbox_,
+               .moments = moments_}),
       runner_(db, options_, handlers_, failures_, report_) {
   check(options);
 }
@@ -185,7 +194,7 @@ void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
   }
   fences_.forget_epochs();
   unended_.clear();
-  held_elsewhere_.clear();
+  claims_.forget_holders();
 }
 
 void consumer::engine::abandon() noexcept try {

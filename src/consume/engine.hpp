@@ -14,6 +14,7 @@
 #include "consume/caution.hpp"
 #include "consume/charges.hpp"
 #include "consume/claimed_batch.hpp"
+#include "consume/claims.hpp"
 #include "consume/failures.hpp"
 #include "consume/fence.hpp"
 #include "consume/handler_runner.hpp"
@@ -76,7 +77,6 @@ class consumer::engine {
   class attempts;
   void apply(batch messages, const std::stop_token& cancel);
   bool is_done(const work& one) const;
-  void end_stopped_holders();
 
   // retry.cpp: parked messages.
   bool retry_parked(const std::stop_token& cancel);
@@ -98,7 +98,7 @@ class consumer::engine {
   void settle_parked(batch messages, const std::stop_token& cancel);
 
   // attempt.cpp: the steps of an attempt.
-  std::string_view address_of(const message& m) const;
+  std::string_view address_of(const message& m) const { return consume::addressed_to(m, options_.name); }
   std::optional<failure> find_unfit(batch messages);
   consume::inbox::predicate alone() const;
   void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
@@ -106,24 +106,6 @@ class consumer::engine {
   claimed_batch take_parked(transaction& tx, batch messages);
   void write_down(transaction& tx, batch messages, claimed_batch& of);
   void succeeded(batch messages, const claimed_batch& of);
-
-  // claim.cpp: which of a batch's messages run.
-  std::optional<claimed_batch> claim(transaction& tx, batch messages);
-  using claim_group =
-      std::vector<std::size_t>;  // messages of one topic and type, by their place in the batch
-  std::vector<claim_group> claim_groups_of(batch messages, std::span<const std::string_view> keys) const;
-  std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
-                                    std::span<const claim_group> groups) const;
-  static bool judge_claims(const claim_group& group, const result& claimed, claimed_batch& of);
-  // What a batch's first exchange has shown.
-  struct looked_up {
-    const result& horizons;
-    const std::vector<result>& parked_keys;
-  };
-  std::vector<work*> put_off_held(batch messages, std::span<const result> parked_keys);
-  void judge_fresh(transaction& tx, batch messages, const looked_up& known, claimed_batch& of);
-  void take_replays(transaction& tx, batch messages, claimed_batch& of) const;
-  void give_claims_back(transaction& tx, batch messages, claimed_batch& of) const;
 
   database& db_;
   consumer_options options_;
@@ -133,22 +115,20 @@ class consumer::engine {
   consume::intake intake_;
   consume::inbox inbox_;
   consume::fence_keeper fences_;
+  consume::caution caution_;
   consume::retention retention_;
   consume::parking parking_;
   consume::retry_schedule schedule_;
   consume::pauses pauses_;
   consume::failures failures_;
   consume::charges charges_;
+  consume::claims claims_;
   consume::handler_runner runner_;
   std::vector<work*> done_;            // of this run: committed
   bool others_park_ = false;           // what this consumer has no handler for
   bool split_ = false;                 // the batch at hand was
   announcement announced_;             // committed, and not run yet
   std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
-  consume::caution caution_;
-  // Keys that another process has, by topic and key: since when, as far as this one knows.
-  std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;
-  int list_claims_ = 0;  // so many batches more ask which of their claims are new, where that costs
 };
 
 }  // namespace settle::inline v0

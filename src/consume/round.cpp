@@ -49,7 +49,7 @@ void consumer::engine::fetch(const std::stop_token& cancel) {
   auto arrived = intake_.fetch(wanted, cancel);
   if (!arrived.revoked.empty()) {
     fences_.release(db_, arrived.revoked);
-    held_elsewhere_.clear();
+    claims_.forget_holders();
   }
   inbox_.revoke(arrived.revoked);
   for (const auto which : arrived.revoked) caution_.end(which);
@@ -99,7 +99,8 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
   }
   auto watched = runner_.begin(cancel);
   auto tx = db_.begin(watched.token());
-  auto judged = parked ? std::optional(take_parked(tx, messages)) : claim(tx, messages);
+  auto judged =
+      parked ? std::optional(take_parked(tx, messages)) : claims_.claim(tx, messages, intake_.from());
   if (!judged) {
     tx.rollback();
     return try_once(messages, cancel);
@@ -112,7 +113,7 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
     moments_.after_a_failure(tx);
     return why;
   }
-  give_claims_back(tx, messages, todo);
+  claims_.give_back(tx, messages, todo);
   if (!parked) moments_.before_the_commit(intake_.from(), messages);
   charges_.begin();
   const auto of_the_batch = [&](const error& e) {
