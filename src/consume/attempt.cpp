@@ -16,27 +16,26 @@ namespace settle::inline v0 {
 // The splitter's side of the engine.
 class consumer::engine::attempts final : public consume::attempt_host {
  public:
-  attempts(engine& home, const std::stop_token& cancel) : home_(home), cancel_(cancel) {}
+  attempts(engine& home, run& in) : home_(home), in_(in) {}
 
-  std::optional<failure> attempt(batch messages) override { return home_.attempt(messages, cancel_); }
+  std::optional<failure> attempt(batch messages) override {
+    auto why = home_.try_once(messages, in_);
+    if (why && why->put_off.empty()) in_.split = true;
+    return why;
+  }
   bool may_try() const override { return home_.pauses_.may_try(); }
-  bool is_done(const work& one) const override { return home_.is_done(one); }
+  bool is_done(const work& one) const override { return std::ranges::find(in_.done, &one) != in_.done.end(); }
   void failed_alone(work& one, const failed_attempt& how) override { home_.failures_.failed_alone(one, how); }
   void keys_held_elsewhere() override { home_.claims_.end_stopped_holders(); }
 
  private:
   engine& home_;
-  const std::stop_token& cancel_;
+  run& in_;
 };
 
-void consumer::engine::apply(batch messages, const std::stop_token& cancel) {
-  attempts host(*this, cancel);
+void consumer::engine::apply(batch messages, run& in) {
+  attempts host(*this, in);
   consume::splitter(host).apply(messages);
-}
-
-// Of this run: what became of it has committed.
-bool consumer::engine::is_done(const work& one) const {
-  return std::ranges::find(done_, &one) != done_.end();
 }
 
 std::optional<consume::failure> consumer::engine::find_unfit(batch messages) {
@@ -123,7 +122,7 @@ void consumer::engine::write_down(transaction& tx, batch messages, claimed_batch
   parking_.go_on(tx, ran, env().now());
 }
 
-void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
+void consumer::engine::succeeded(batch messages, const claimed_batch& of, run& in) {
   std::map<verdict, std::int64_t> counted;
   time_counts delays;
   const auto now = env().now();
@@ -138,7 +137,7 @@ void consumer::engine::succeeded(batch messages, const claimed_batch& of) {
     if (what == verdict::charge && (replay || messages[i]->given_up())) ++charged_away;
     if (what == verdict::cautious) caution_.spend(messages[i]->content.tag.partition);
     if (what != verdict::run && what != verdict::ignore) report_.skipped(messages[i]->what(), what);
-    if (what != verdict::gone) done_.push_back(messages[i]);
+    if (what != verdict::gone) in.done.push_back(messages[i]);
   }
   if (counted[verdict::run] + counted[verdict::replay] > 0) pauses_.handlers_succeeded();
   report_.applied(counted, charged_away);

@@ -4,7 +4,6 @@
 #include "base/pause.hpp"
 #include "base/text.hpp"
 #include "consume/engine.hpp"
-#include "dead_letter/shared.hpp"
 #include "settle/consume.hpp"
 #include "settle/driver/broker.hpp"
 #include "settle/metrics.hpp"
@@ -92,7 +91,21 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
                .retention = retention_,
                .inbox = inbox_,
                .moments = moments_}),
-      runner_(db, options_, handlers_, failures_, report_) {
+      runner_(db, options_, handlers_, failures_, report_),
+      announcements_(handlers_, runner_, parking_, schedule_, report_),
+      retries_({.db = db,
+                .options = options_,
+                .handlers = handlers_,
+                .parking = parking_,
+                .schedule = schedule_,
+                .announcements = announcements_,
+                .charges = charges_,
+                .report = report_,
+                .apply = [this](batch messages, const std::stop_token& cancel) {
+                  run parked{cancel};
+                  apply(messages, parked);
+                  return std::move(parked.done);
+                }}) {
   check(options);
 }
 
@@ -119,14 +132,6 @@ bool consumer::engine::run_once(const std::stop_token& cancel) {
     pauses_.round_failed(e);
     throw;
   }
-}
-
-// What a replay will need is not known before its letter is.
-consume::inbox::predicate consumer::engine::alone() const {
-  return [this](const message& m) {
-    const auto* handler = handlers_.of(m);
-    return !replay_address(m).empty() || (handler != nullptr && handler->alone);
-  };
 }
 
 // The broker is asked whose it is. If it is still ours, it comes again, with all that was not acknowledged.
@@ -181,19 +186,18 @@ duration consumer::engine::idle_wait() const {
 
 // Nothing is under way here any more, so whoever comes next need not take it for a crash.
 void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
-  will_not_run(announced_);
-  announced_ = {};
+  announcements_.drop();
   try {
-    if (fences_.none_minted() && unended_.empty()) return;
+    if (fences_.none_minted() && announcements_.all_ended()) return;
     auto tx = db_.begin(cancel);  // not posted: a commit waits for its answer, whoever wants to be gone
     fences_.release_all(tx);
-    if (!unended_.empty()) tx.execute(consume::parking::end_of(unended_));
+    announcements_.end_all(tx);
     tx.commit("consumer.end_work");
   } catch (const std::exception& e) {
     report_.end_of_work_not_noted(e.what());
   }
   fences_.forget_epochs();
-  unended_.clear();
+  announcements_.forget_unended();
   claims_.forget_holders();
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "consume/announcements.hpp"
 #include "consume/caution.hpp"
 #include "consume/charges.hpp"
 #include "consume/claimed_batch.hpp"
@@ -26,6 +27,7 @@
 #include "consume/plan.hpp"
 #include "consume/reporting.hpp"
 #include "consume/retention.hpp"
+#include "consume/retries.hpp"
 #include "consume/retry_schedule.hpp"
 #include "consume/seams.hpp"
 #include "settle/consume.hpp"
@@ -58,13 +60,19 @@ class consumer::engine {
   using failure = consume::failure;
   using claimed_batch = consume::claimed_batch;
 
+  // Messages that are tried together, and what has become of them so far.
+  struct run {
+    const std::stop_token& cancel;
+    std::vector<work*> done = {};  // committed
+    bool split = false;            // not in one transaction
+  };
+
   // round.cpp: fetch, run a batch, acknowledge.
   bool run_round(const std::stop_token& cancel);
   void fetch(const std::stop_token& cancel);
   bool run_arrived(const std::stop_token& cancel);
-  std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
-  std::optional<failure> try_once(batch messages, const std::stop_token& cancel);
-  void take_done();
+  std::optional<failure> try_once(batch messages, run& in);
+  void finish(const run& of);
 
   // consumer.cpp: beginning and end.
   void subscribe();
@@ -73,39 +81,16 @@ class consumer::engine {
   void note_settled() noexcept;
   void end_work(const std::stop_token& cancel) noexcept;
 
-  // What follows from failures.
+  // attempt.cpp: the steps of an attempt, and what follows when it fails.
   class attempts;
-  void apply(batch messages, const std::stop_token& cancel);
-  bool is_done(const work& one) const;
-
-  // retry.cpp: parked messages.
-  bool retry_parked(const std::stop_token& cancel);
-  // Messages that are about to run; nobody else looks at them for a moment.
-  struct announcement {
-    std::vector<work> messages;
-    timestamp at{};
-    bool ends_unended = false;
-  };
-  std::vector<work> look_for_parked(transaction& look, timestamp now);
-  void pull_parked(transaction& tx, timestamp now);
-  announcement announce_due(transaction& tx);
-  std::vector<work> due_and_handled(transaction& look, timestamp now);
-  announcement announce(transaction& tx, std::vector<work> due, timestamp now);
-  void is_announced(announcement made);
-  void will_not_run(const announcement& made);
-  bool run_announced(const std::stop_token& cancel);
-  void try_parked(batch messages, timestamp enough, const std::stop_token& cancel);
-  void settle_parked(batch messages, const std::stop_token& cancel);
-
-  // attempt.cpp: the steps of an attempt.
+  void apply(batch messages, run& in);
   std::string_view address_of(const message& m) const { return consume::addressed_to(m, options_.name); }
   std::optional<failure> find_unfit(batch messages);
-  consume::inbox::predicate alone() const;
   void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
   void note_suspect(work& one, const std::stop_token& cancel);
   claimed_batch take_parked(transaction& tx, batch messages);
   void write_down(transaction& tx, batch messages, claimed_batch& of);
-  void succeeded(batch messages, const claimed_batch& of);
+  void succeeded(batch messages, const claimed_batch& of, run& in);
 
   database& db_;
   consumer_options options_;
@@ -124,11 +109,8 @@ class consumer::engine {
   consume::charges charges_;
   consume::claims claims_;
   consume::handler_runner runner_;
-  std::vector<work*> done_;            // of this run: committed
-  bool others_park_ = false;           // what this consumer has no handler for
-  bool split_ = false;                 // the batch at hand was
-  announcement announced_;             // committed, and not run yet
-  std::vector<std::int64_t> unended_;  // announced parked messages that did not run, through nobody's fault
+  consume::announcements announcements_;
+  consume::retries retries_;
 };
 
 }  // namespace settle::inline v0

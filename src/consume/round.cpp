@@ -1,5 +1,5 @@
 // A consumer's round, from top to bottom: fetch, run a batch in one transaction, acknowledge. The steps of
-// that transaction are in attempt.cpp, parked messages are in retry.cpp.
+// that transaction are in attempt.cpp, parked messages are in retries.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,8 @@ bool consumer::engine::run_round(const std::stop_token& cancel) {
     return false;
   }
   // With nothing else at hand, one of the parked messages tells whether an outage is over.
-  const bool retried = (!pauses_.outage_lasts() || inbox_.size() == 0) && retry_parked(cancel);
+  const bool retried =
+      (!pauses_.outage_lasts() || inbox_.size() == 0) && retries_.run_due(inbox_.size() > 0, cancel);
   if (run_arrived(cancel) || retried) return true;
   if (inbox_.size() == 0)
     caution_.end_all();  // what the last owner can have had in hand has arrived, and is done
@@ -61,54 +62,47 @@ void consumer::engine::fetch(const std::stop_token& cancel) {
 }
 
 bool consumer::engine::run_arrived(const std::stop_token& cancel) {
-  const auto messages = pauses_.outage_lasts()
-                            ? inbox_.probe(env().now())
-                            : inbox_.next_batch(runner_.batch_limit(), alone(), env().now());
+  const auto alone = [this](const message& m) { return handlers_.runs_alone(m); };
+  const auto messages = pauses_.outage_lasts() ? inbox_.probe(env().now())
+                                               : inbox_.next_batch(runner_.batch_limit(), alone, env().now());
   if (messages.empty()) return false;
-  done_.clear();
-  split_ = false;
+  run arrived{cancel};
   try {
-    apply(messages, cancel);
+    apply(messages, arrived);
   } catch (const consume::partition_lost& e) {
-    take_done();
+    finish(arrived);
     drop_partition(e);
     return true;
   } catch (...) {
-    take_done();  // what did commit stays done, whatever stopped the rest
+    finish(arrived);  // what did commit stays done, whatever stopped the rest
     throw;
   }
-  take_done();
-  run_announced(cancel);
+  finish(arrived);
+  retries_.run_announced(cancel);
   if (intake_.is_time_to_acknowledge()) intake_.acknowledge(cancel);
   return pauses_.may_try();
 }
 
-std::optional<consume::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
-  auto why = try_once(messages, cancel);
-  if (why && why->put_off.empty()) split_ = true;
-  return why;
-}
-
-std::optional<consume::failure> consumer::engine::try_once(batch messages, const std::stop_token& cancel) {
+std::optional<consume::failure> consumer::engine::try_once(batch messages, run& in) {
   if (auto unfit = find_unfit(messages)) return unfit;
   const bool parked = messages[0]->parked.has_value();
   if (!parked) {
-    take_over(fences_.of(messages), cancel);
-    note_suspect(*messages[0], cancel);
+    take_over(fences_.of(messages), in.cancel);
+    note_suspect(*messages[0], in.cancel);
     moments_.before_the_claims([&] { return consume::dedup_keys_of(messages, options_.key, fences_).all; });
   }
-  auto watched = runner_.begin(cancel);
+  auto watched = runner_.begin(in.cancel);
   auto tx = db_.begin(watched.token());
   auto judged =
       parked ? std::optional(take_parked(tx, messages)) : claims_.claim(tx, messages, intake_.from());
   if (!judged) {
     tx.rollback();
-    return try_once(messages, cancel);
+    return try_once(messages, in);
   }
   if (!judged->put_off.empty()) return failure{std::nullopt, {}, std::move(judged->put_off)};
   auto& todo = *judged;
-  std::optional<announcement> next;
-  if (!parked && schedule_.is_left_to_the_batch() && !split_) next = announce_due(tx);
+  std::optional<consume::announcement> next;
+  if (!parked && schedule_.is_left_to_the_batch() && !in.split) next = announcements_.look_and_announce(tx);
   if (auto why = runner_.run(tx, messages, todo, watched)) {
     moments_.after_a_failure(tx);
     return why;
@@ -134,19 +128,18 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
     tx.commit("consumer.commit");
   } catch (const error& e) {
     // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
-    if (next && e.outcome_unknown()) will_not_run(*next);
+    if (next && e.outcome_unknown()) announcements_.will_not_run(*next);
     return of_the_batch(e);
   }
   if (!todo.fresh.empty()) retention_.note_committed();
-  if (next) is_announced(std::move(*next));
-  succeeded(messages, todo);
+  if (next) announcements_.committed(std::move(*next));
+  succeeded(messages, todo, in);
   return todo.left_out_of(messages);
 }
 
-void consumer::engine::take_done() {
-  const auto done = std::exchange(done_, {});
-  intake_.finished(done);
-  inbox_.finished(done);
+void consumer::engine::finish(const run& of) {
+  intake_.finished(of.done);
+  inbox_.finished(of.done);
 }
 
 }  // namespace settle::inline v0
