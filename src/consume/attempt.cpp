@@ -1,11 +1,10 @@
-// The steps of an attempt at a batch: what is unfit, whose partition it is, the handlers, what is written
-// down.
+// The steps of an attempt at a batch: what is unfit, whose partition it is, what is written down; and how the
+// splitter makes attempts.
 #include <algorithm>
-#include <string_view>
+#include <map>
 #include <utility>
 
 #include "consume/engine.hpp"
-#include "consume/seams.hpp"
 #include "consume/splitter.hpp"
 #include "dead_letter/shared.hpp"
 #include "retry/crashes.hpp"

@@ -1,14 +1,11 @@
-// A consumer's work: fetch, claim, run handlers, commit, acknowledge; and what follows when that fails.
+// A consumer's work: fetch, claim, run handlers, commit, acknowledge; and what follows when that fails. It
+// puts the parts of this room together and holds the database's transaction; what they decide is theirs.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "consume/announcements.hpp"
@@ -31,9 +28,6 @@
 #include "consume/retry_schedule.hpp"
 #include "consume/seams.hpp"
 #include "settle/consume.hpp"
-#include "settle/dead_letter.hpp"
-#include "settle/error.hpp"
-#include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
 
