@@ -121,6 +121,18 @@ TEST(batch_places, have_the_highest_place_of_each_source_and_lane) {
   EXPECT_EQ(logs[0].sources[1].highest, (lanes{{1, "z"}}));
 }
 
+TEST(batch_places, of_logs_that_take_turns_are_put_together) {
+  const place first{"shop", 1, "a"}, second{"shop", 1, "b"}, other{"shop", 1, "z"};
+  batch_places found;
+  found.add("orders/1", log_position::of(1), first);
+  found.add("orders/2", log_position::of(1), other);
+  found.add("orders/1", log_position::of(2), second);
+  const auto logs = found.take();
+  ASSERT_EQ(logs.size(), 2u);
+  EXPECT_EQ(logs[0].sources[0].highest, (lanes{{1, "b"}}));
+  EXPECT_EQ(logs[1].sources[0].highest, (lanes{{1, "z"}}));
+}
+
 TEST(batch_places, remember_a_log_whose_messages_have_no_place) {
   batch_places found;
   const place unknown{"orders/1", 0, ""};
