@@ -50,7 +50,7 @@ bool retries::run_announced(const std::stop_token& cancel) {
     std::vector<work*> rest;
     for (auto* one : ours)
       if (std::ranges::find(done, one) == done.end()) rest.push_back(one);
-    settle(rest, cancel);
+    write_down(rest, cancel);
   } catch (...) {
     with_.announcements.will_not_run(all);
     throw;
@@ -79,7 +79,7 @@ std::vector<work*> retries::run(batch messages, timestamp enough, const std::sto
 }
 
 // Those that have failed, and those that did not run: they wait behind one that has failed, or time was up.
-void retries::settle(batch messages, const std::stop_token& cancel) {
+void retries::write_down(batch messages, const std::stop_token& cancel) {
   if (messages.empty()) return;
   const auto& env = with_.db.env();
   with_.charges.begin();

@@ -42,7 +42,7 @@ class retries {
 
  private:
   std::vector<work*> run(batch messages, timestamp enough, const std::stop_token& cancel);
-  void settle(batch messages, const std::stop_token& cancel);
+  void write_down(batch messages, const std::stop_token& cancel);
 
   parts with_;
 };
