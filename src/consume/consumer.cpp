@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/pause.hpp"
 #include "base/text.hpp"
 #include "consume/engine.hpp"
-#include "dead_letter/shared.hpp"
 #include "settle/consume.hpp"
 #include "settle/driver/broker.hpp"
 #include "settle/metrics.hpp"
@@ -13,6 +13,15 @@ namespace {
 
 constexpr std::int64_t sweep_batches = 16;  // of records per sweep, when there is no other work
 constexpr duration abandon_within = std::chrono::seconds(1);  // then a stop costs a little care
+
+// Nothing that arrives ends this wait.
+wakeup& only_time() {
+  class : public wakeup {
+   public:
+    void wait(duration at_most, std::stop_token stop) override { settle::pause(at_most, stop); }
+  } static nothing;
+  return nothing;
+}
 
 void check_waits(const consumer_options& options) {
   if (options.retry_wait <= duration::zero() || options.retry_wait_max < options.retry_wait ||
@@ -58,10 +67,10 @@ void check_declared(const consumer_options& options, const std::vector<std::stri
 
 consumer::engine::engine(database& db, broker& from, const consumer_options& options)
     : db_(db),
-      broker_(from),
       options_(options),
       report_(db.env(), options.name),
       moments_(db, options.name),
+      intake_(from, options_, db.env()),
       fences_(options.name, options.takeover_wait),
       retention_(options.name, std::max(options.dedup_keep, from.traits().redelivers_for), db),
       parking_(options.name, db.speaks()),
@@ -70,55 +79,59 @@ consumer::engine::engine(database& db, broker& from, const consumer_options& opt
                  .idle_poll = options.idle_poll,
                  .announced_for = consume::announced_for,
                  .together_max = options.batch_max}),
-      outage_({options.outage_wait, options.outage_wait_max}),
-      watch_(options.handler_timeout, [this] { report_.handler_is_late(options_.handler_timeout); }) {
+      pauses_(options_, db.env(), report_),
+      failures_(options_, db.env(), report_, pauses_),
+      charges_(options_, db.env(), fences_, pauses_, parking_, schedule_),
+      claims_({.db = db,
+               .options = options_,
+               .handlers = handlers_,
+               .fences = fences_,
+               .careful = caution_,
+               .parking = parking_,
+               .retention = retention_,
+               .inbox = inbox_,
+               .moments = moments_}),
+      runner_(db, options_, handlers_, failures_, report_),
+      announcements_(handlers_, runner_, parking_, schedule_, report_),
+      retries_({.db = db,
+                .options = options_,
+                .handlers = handlers_,
+                .parking = parking_,
+                .schedule = schedule_,
+                .announcements = announcements_,
+                .charges = charges_,
+                .report = report_,
+                .apply = [this](batch messages, const std::stop_token& cancel) {
+                  run parked{cancel};
+                  apply(messages, parked);
+                  return std::move(parked.done);
+                }}) {
   check(options);
 }
 
 void consumer::engine::add(std::string_view topic, std::string_view type, consume::handler what) {
-  if (subscription_) throw error(errc::invalid_argument, "handlers are added before the consumer runs");
+  if (intake_.is_open()) throw error(errc::invalid_argument, "handlers are added before the consumer runs");
   handlers_.add(topic, type, std::move(what));
 }
 
 void consumer::engine::subscribe() {
-  if (subscription_) return;
+  if (intake_.is_open()) return;
   const auto handled = handlers_.topics();
   if (handled.empty()) throw error(errc::invalid_argument, "consumer " + options_.name + " has no handlers");
   if (!options_.topics.empty()) check_declared(options_, handled);
-  subscription_ = broker_.subscribe({options_.name, handled, [this] { acknowledge(); }});
+  intake_.open(handled);
 }
 
 // Whoever calls it waits after an error, and tries again: that is the pause, and the probe.
 bool consumer::engine::run_once(const std::stop_token& cancel) {
   try {
     const bool more = run_round(cancel);
-    is_back();
+    pauses_.round_succeeded();
     return more;
   } catch (const error& e) {
-    if (class_of(e) == failure_class::outage) is_away(e);
+    pauses_.round_failed(e);
     throw;
   }
-}
-
-// The consumer's own database, or its broker. Said once, as for what its handlers need.
-void consumer::engine::is_away(const error& why) {
-  if (away_since_) return;
-  away_since_ = env().now();
-  report_.paused(why);
-}
-
-void consumer::engine::is_back() {
-  if (!away_since_) return;
-  report_.resumed(env().now() - *away_since_);
-  away_since_.reset();
-}
-
-// What a replay will need is not known before its letter is.
-consume::inbox::predicate consumer::engine::alone() const {
-  return [this](const message& m) {
-    const auto* handler = handlers_.of(m);
-    return !replay_address(m).empty() || (handler != nullptr && handler->alone);
-  };
 }
 
 // The broker is asked whose it is. If it is still ours, it comes again, with all that was not acknowledged.
@@ -126,13 +139,8 @@ void consumer::engine::drop_partition(const consume::partition_lost& why) {
   report_.has_another_owner(fences_.name_of(why.partition));
   inbox_.revoke({{why.partition}});
   fences_.forget(why.partition);
-  cautious_.erase(why.partition);
-  subscription_->doubt(why.partition);
-}
-
-// Where it was delivered from; empty, if the broker hands out single messages.
-std::string_view consumer::engine::log_of(const work& of) const {
-  return of.parked ? std::string_view(of.parked->log) : fences_.name_of(of.content.tag.partition);
+  caution_.end(why.partition);
+  intake_.from().doubt(why.partition);
 }
 
 // Old records go in transactions that commit anyway. A consumer without work makes one only if there is
@@ -143,7 +151,7 @@ bool consumer::engine::sweep(const std::stop_token& cancel) {
     auto look = db_.read();
     if (!retention_.has_old(look)) return false;
   }
-  retention_.set_settled(subscription_->settled());
+  retention_.set_settled(intake_.from().settled());
   auto tx = db_.begin(cancel);
   const auto gone = retention_.may_expire(tx) ? retention_.expire(tx, sweep_batches) : 0;
   tx.commit("consumer.sweep");
@@ -153,7 +161,7 @@ bool consumer::engine::sweep(const std::stop_token& cancel) {
 // Who comes next may not listen to all of it any more, and then nobody else will say so.
 void consumer::engine::note_settled() noexcept {
   try {
-    retention_.set_settled(subscription_->settled());
+    retention_.set_settled(intake_.from().settled());
     auto tx = db_.begin();
     retention_.note_settled(tx);
     tx.commit("consumer.note_settled");
@@ -162,43 +170,35 @@ void consumer::engine::note_settled() noexcept {
   }
 }
 
-// Slow handlers get small batches, so that a transaction lasts about batch_time.
-std::size_t consumer::engine::batch_limit() const {
-  if (handler_us_ <= 0) return options_.batch_max;
-  const auto fits = static_cast<double>(options_.batch_time.count()) / handler_us_;
-  return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(fits, 1e6)), 1, options_.batch_max);
-}
-
 // What arrives before an outage may be over changes nothing.
 wakeup& consumer::engine::arrivals() {
   subscribe();
-  if (!outage_.may_try(env().now())) return no_arrivals_;
-  return subscription_->arrivals();
+  if (!pauses_.may_try()) return only_time();
+  return intake_.from().arrivals();
 }
 
 duration consumer::engine::idle_wait() const {
   const auto now = env().now();
-  auto until = outage_.may_try(now) ? schedule_.next_look() : outage_.until();
+  auto until = pauses_.may_try() ? schedule_.next_look() : pauses_.until();
   if (inbox_.put_off_until() > now) until = std::min(until, inbox_.put_off_until());
   return std::clamp<duration>(until - now, std::chrono::milliseconds(1), options_.idle_poll);
 }
 
 // Nothing is under way here any more, so whoever comes next need not take it for a crash.
 void consumer::engine::end_work(const std::stop_token& cancel) noexcept {
-  will_not_run(announced_);
-  announced_ = {};
+  announcements_.drop();
   try {
-    if (fences_.none_minted() && unended_.empty()) return;
+    if (fences_.none_minted() && announcements_.all_ended()) return;
     auto tx = db_.begin(cancel);  // not posted: a commit waits for its answer, whoever wants to be gone
     fences_.release_all(tx);
-    if (!unended_.empty()) tx.execute(consume::parking::end_of(unended_));
+    announcements_.end_all(tx);
     tx.commit("consumer.end_work");
   } catch (const std::exception& e) {
     report_.end_of_work_not_noted(e.what());
   }
   fences_.forget_epochs();
-  unended_.clear();
-  held_elsewhere_.clear();
+  announcements_.forget_unended();
+  claims_.forget_holders();
 }
 
 void consumer::engine::abandon() noexcept try {
@@ -214,12 +214,12 @@ void consumer::engine::abandon() noexcept try {
 void consumer::engine::leave() noexcept {
   end_work({});
   try {
-    if (subscription_) acknowledge();
+    if (intake_.is_open()) intake_.acknowledge();
   } catch (const std::exception& e) {
     report_.acknowledge_failed(e.what());
   }
-  if (subscription_ && !away_since_) note_settled();
-  if (subscription_) subscription_->leave();
+  if (intake_.is_open() && !pauses_.is_cut_off()) note_settled();
+  if (intake_.is_open()) intake_.from().leave();
   inbox_.clear();
 }
 

@@ -1,32 +1,33 @@
-// A consumer's work: fetch, claim, run handlers, commit, acknowledge; and what follows when that fails.
+// A consumer's work: fetch, claim, run handlers, commit, acknowledge; and what follows when that fails. It
+// puts the parts of this room together and holds the database's transaction; what they decide is theirs.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "base/pause.hpp"
+#include "consume/announcements.hpp"
+#include "consume/caution.hpp"
+#include "consume/charges.hpp"
+#include "consume/claimed_batch.hpp"
+#include "consume/claims.hpp"
+#include "consume/failures.hpp"
 #include "consume/fence.hpp"
-#include "consume/handler_watch.hpp"
+#include "consume/handler_runner.hpp"
 #include "consume/handlers.hpp"
 #include "consume/inbox.hpp"
+#include "consume/intake.hpp"
 #include "consume/parking.hpp"
+#include "consume/pauses.hpp"
 #include "consume/plan.hpp"
 #include "consume/reporting.hpp"
 #include "consume/retention.hpp"
+#include "consume/retries.hpp"
 #include "consume/retry_schedule.hpp"
 #include "consume/seams.hpp"
-#include "retry/outage.hpp"
 #include "settle/consume.hpp"
-#include "settle/dead_letter.hpp"
-#include "settle/error.hpp"
-#include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
 
@@ -51,151 +52,59 @@ class consumer::engine {
   using batch = consume::batch;
   using verdict = consume::verdict;
   using failure = consume::failure;
+  using claimed_batch = consume::claimed_batch;
+
+  // Messages that are tried together, and what has become of them so far.
+  struct run {
+    const std::stop_token& cancel;
+    std::vector<work*> done = {};  // committed
+    bool split = false;            // not in one transaction
+  };
 
   // round.cpp: fetch, run a batch, acknowledge.
   bool run_round(const std::stop_token& cancel);
   void fetch(const std::stop_token& cancel);
-  void require_assigned(std::span<const delivery> arrived) const;
   bool run_arrived(const std::stop_token& cancel);
-  std::optional<failure> attempt(batch messages, const std::stop_token& cancel);
-  std::optional<failure> try_once(batch messages, const std::stop_token& cancel);
-  void take_done();
-  void acknowledge(const std::stop_token& cancel = {});
+  std::optional<failure> try_once(batch messages, run& in);
+  void finish(const run& of);
 
   // consumer.cpp: beginning and end.
-  void is_away(const error& why);
-  void is_back();
   void subscribe();
   void drop_partition(const consume::partition_lost& why);
   bool sweep(const std::stop_token& cancel);
   void note_settled() noexcept;
   void end_work(const std::stop_token& cancel) noexcept;
-  std::size_t batch_limit() const;
 
-  // failures.cpp: what follows from failures.
+  // attempt.cpp: the steps of an attempt, and what follows when it fails.
   class attempts;
-  void apply(batch messages, const std::stop_token& cancel);
-  bool is_done(const work& one) const;
-  void end_stopped_holders();
-  void failed_alone(work& one, const failed_attempt& how);
-  void pause(work& one, const failed_attempt& how);
-  void resume();
-  std::optional<failure_class> own_class(const std::exception& thrown, const message& m);
-  failed_attempt describe(const std::exception& thrown, const message& m);
-  duration jittered(duration wait) const;
-  dead_letter letter_of(const work& of, dead_letter_reason why) const;
-  void give_up(transaction& tx, dead_letter letter);
-  void write_charge(transaction& tx, const work& of, std::string_view dedup);
-  void write_parked_charge(transaction& tx, work& of);
-
-  // retry.cpp: parked messages.
-  bool retry_parked(const std::stop_token& cancel);
-  // Messages that are about to run; nobody else looks at them for a moment.
-  struct announcement {
-    std::vector<work> messages;
-    timestamp at{};
-    bool ends_unended = false;
-  };
-  std::vector<work> look_for_parked(transaction& look, timestamp now);
-  void pull_parked(transaction& tx, timestamp now);
-  announcement announce_due(transaction& tx);
-  std::vector<work> due_and_handled(transaction& look, timestamp now);
-  announcement announce(transaction& tx, std::vector<work> due, timestamp now);
-  void is_announced(announcement made);
-  void will_not_run(const announcement& made);
-  bool run_announced(const std::stop_token& cancel);
-  void try_parked(batch messages, timestamp enough, const std::stop_token& cancel);
-  void settle_parked(batch messages, const std::stop_token& cancel);
-
-  // attempt.cpp: the steps of an attempt.
-  consume::judging judging_now() const { return {options_, env().now()}; }
-  // The deduplication keys of a batch, in its order. They view the messages where they can.
-  struct dedup_keys {
-    std::vector<std::string_view> all;
-    std::vector<std::string> made;
-  };
-  dedup_keys dedup_keys_of(batch messages) const;
-  std::string_view address_of(const message& m) const;
+  void apply(batch messages, run& in);
+  std::string_view address_of(const message& m) const { return consume::addressed_to(m, options_.name); }
   std::optional<failure> find_unfit(batch messages);
-  consume::inbox::predicate alone() const;
   void take_over(const consume::fence_keeper::partitions& held, const std::stop_token& cancel);
-  std::string_view log_of(const work& of) const;
-  void less_cautious(std::uint32_t partition);
   void note_suspect(work& one, const std::stop_token& cancel);
-  // A batch in its open transaction, and what is to be done with each of its messages.
-  struct claimed_batch : consume::plan {
-    dedup_keys keys = {};
-    std::vector<consume::recorded> fresh = {};        // whose claims were new
-    value fresh_keys = {};                            // their list
-    std::map<std::size_t, dead_letter> letters = {};  // of the replays
-    std::vector<work*> put_off = {};                  // if any, nothing of this is to be done
-  };
   claimed_batch take_parked(transaction& tx, batch messages);
-  class open_batch;
-  std::optional<failure> run_handlers(owned_transaction& tx, batch messages, claimed_batch& of,
-                                      consume::handler_watch::attempt& watched);
-  std::optional<failed_attempt> run(const consume::handler& what, std::span<const message* const> messages,
-                                    transaction& tx, consume::handler_watch::attempt& watched);
   void write_down(transaction& tx, batch messages, claimed_batch& of);
-  dead_letter beyond_horizon(const work& of) const;
-  void succeeded(batch messages, const claimed_batch& of);
-
-  // claim.cpp: which of a batch's messages run.
-  std::optional<claimed_batch> claim(transaction& tx, batch messages);
-  using claim_group =
-      std::vector<std::size_t>;  // messages of one topic and type, by their place in the batch
-  std::vector<claim_group> claim_groups_of(batch messages, std::span<const std::string_view> keys) const;
-  std::vector<parameters> claims_of(batch messages, std::span<const std::string_view> keys,
-                                    std::span<const claim_group> groups) const;
-  static bool judge_claims(const claim_group& group, const result& claimed, claimed_batch& of);
-  // What a batch's first exchange has shown.
-  struct looked_up {
-    const result& horizons;
-    const std::vector<result>& parked_keys;
-  };
-  std::vector<work*> put_off_held(batch messages, std::span<const result> parked_keys);
-  void judge_fresh(transaction& tx, batch messages, const looked_up& known, claimed_batch& of);
-  void take_replays(transaction& tx, batch messages, claimed_batch& of) const;
-  void give_claims_back(transaction& tx, batch messages, claimed_batch& of) const;
+  void succeeded(batch messages, const claimed_batch& of, run& in);
 
   database& db_;
-  broker& broker_;
   consumer_options options_;
   consume::reporting report_;
   consume::attempt_moments moments_;
   consume::handler_table handlers_;
-  std::unique_ptr<subscription> subscription_;
+  consume::intake intake_;
   consume::inbox inbox_;
   consume::fence_keeper fences_;
+  consume::caution caution_;
   consume::retention retention_;
   consume::parking parking_;
   consume::retry_schedule schedule_;
-  retry::outage outage_;
-  consume::handler_watch watch_;
-  class : public wakeup {
-   public:
-    void wait(duration at_most, std::stop_token stop) override { settle::pause(at_most, stop); }
-  } no_arrivals_;
-  std::vector<dead_letter> given_up_;         // in the open transaction
-  std::vector<work*> done_;                   // of this run: committed
-  std::vector<delivery_tag> unacknowledged_;  // of this and earlier runs
-  timestamp unacknowledged_since_{};
-  bool others_park_ = false;             // what this consumer has no handler for
-  bool split_ = false;                   // the batch at hand was
-  bool read_beside_ = false;             // the last handler has read what its transaction does not show
-  announcement announced_;               // committed, and not run yet
-  std::vector<std::int64_t> unended_;    // announced parked messages that did not run, through nobody's fault
-  std::int64_t successes_ = 0;           // transactions with handlers that committed
-  timestamp last_success_{};             // when the last of them did
-  std::optional<timestamp> away_since_;  // the database or the broker, as the last rounds have found
-  std::map<std::uint32_t, std::size_t>
-      cautious_;  // partitions whose last owner died: messages to be careful with
-  // Keys that another process has, by topic and key: since when, as far as this one knows.
-  std::map<std::pair<std::string, std::string>, timestamp> held_elsewhere_;
-  double handler_us_ = 0;      // running average per message
-  time_counts handler_times_;  // of this attempt
-  int list_claims_ = 0;        // so many batches more ask which of their claims are new, where that costs
-  int mark_claims_ = 0;        // so many more keep their claims when a message fails, where they can
+  consume::pauses pauses_;
+  consume::failures failures_;
+  consume::charges charges_;
+  consume::claims claims_;
+  consume::handler_runner runner_;
+  consume::announcements announcements_;
+  consume::retries retries_;
 };
 
 }  // namespace settle::inline v0

@@ -44,6 +44,10 @@ class fence_keeper {
 
   // Empty, if the broker has no owners.
   std::string_view name_of(std::uint32_t partition) const;
+  // The partition that it was delivered from; empty likewise.
+  std::string_view log_of(const work& of) const {
+    return of.parked ? std::string_view(of.parked->log) : name_of(of.content.tag.partition);
+  }
 
   // The partitions of these that have owners, each once, in one order for all processes.
   using partitions = std::vector<std::uint32_t>;

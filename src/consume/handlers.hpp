@@ -40,6 +40,9 @@ class handler_table {
     return &found->second;
   }
 
+  // Never in a transaction with others.
+  bool runs_alone(const message& m) const;
+
   std::vector<subscribed> all() const {
     std::vector<subscribed> found;
     for (const auto& [topic, by_type] : by_topic_)

@@ -5,6 +5,10 @@
 namespace settle::consume {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr timestamp noon{1'000'000s};
+
 bool together(const message&) { return false; }
 bool is_alone(const message& m) { return m.id == "alone"; }
 
@@ -25,6 +29,8 @@ std::vector<std::string> ids(const std::vector<work*>& batch) {
 }
 
 using names = std::vector<std::string>;
+
+void put_off_first(inbox& in, timestamp until) { in.put_off(in.next_batch(1, together, noon), until); }
 
 TEST(inbox, an_empty_one_has_nothing_to_run) {
   inbox in;
@@ -90,6 +96,58 @@ TEST(inbox, an_outage_is_tried_with_one_message_after_another) {
   EXPECT_EQ(ids(in.probe({})), names{"3"}) << "2 waits for 1";
   in.probe({})[0]->outages.times = 1;
   EXPECT_EQ(ids(in.probe({})), names{"1"}) << "from the beginning";
+}
+
+TEST(inbox, an_outage_is_tried_with_a_message_that_has_no_key_too) {
+  inbox in;
+  in.add({make("1", ""), make("2", "")});
+  EXPECT_TRUE(in.has_untried({}));
+  in.probe({})[0]->outages.times = 1;
+  EXPECT_EQ(ids(in.probe({})), names{"2"}) << "nothing keeps them in order";
+  in.probe({})[0]->outages.times = 1;
+  EXPECT_FALSE(in.has_untried({}));
+}
+
+// Proves C8
+TEST(inbox, what_is_put_off_waits_and_so_do_later_messages_of_its_key) {
+  inbox in;
+  in.add({make("1", "a"), make("2", "b"), make("3", "a"), make("4", "a", 0, "payments")});
+  put_off_first(in, noon + 100ms);
+  EXPECT_EQ(in.put_off_until(), noon + 100ms);
+  EXPECT_EQ(ids(in.next_batch(10, together, noon)), (names{"2", "4"}));
+  EXPECT_EQ(in.ready(noon), 2u);
+  EXPECT_EQ(ids(in.probe(noon)), names{"2"});
+}
+
+TEST(inbox, what_was_put_off_runs_in_its_old_place_when_the_time_has_come) {
+  inbox in;
+  in.add({make("1", "a"), make("2", "b"), make("3", "a")});
+  put_off_first(in, noon + 100ms);
+  EXPECT_EQ(ids(in.next_batch(10, together, noon + 100ms)), (names{"1", "2", "3"}));
+  EXPECT_EQ(in.ready(noon + 100ms), 3u);
+}
+
+TEST(inbox, a_clock_that_was_set_back_puts_nothing_off_for_longer) {
+  inbox in;
+  in.add({make("1", "a")});
+  put_off_first(in, noon + 100ms);
+  EXPECT_EQ(ids(in.next_batch(10, together, noon - 1h)), names{"1"});
+}
+
+TEST(inbox, only_what_may_run_fills_a_batch) {
+  inbox in;
+  in.add({make("1", "a"), make("2", "a"), make("3", "b"), make("4", "c")});
+  put_off_first(in, noon + 1s);
+  EXPECT_EQ(ids(in.next_batch(2, together, noon)), (names{"3", "4"}));
+}
+
+TEST(inbox, that_is_cleared_has_nothing_left) {
+  inbox in;
+  in.add({make("1", "a")});
+  in.clear();
+  EXPECT_EQ(in.size(), 0u);
+  EXPECT_EQ(in.ready({}), 0u);
+  EXPECT_FALSE(in.has_untried({}));
 }
 
 // Proves C4

@@ -27,7 +27,6 @@ void plan::judge_fresh(batch messages, std::span<const std::size_t> fresh, facts
     auto& one = *messages[fresh[n]];
     const auto& m = one.what();
     auto& verdict_on = what[fresh[n]];
-    const auto careful = known.careful.find(one.content.tag.partition);
     if (known.beyond[n])
       verdict_on = verdict::beyond_horizon;
     else if (!m.key.empty() && known.waiting.contains({m.topic, m.key}) && !may_overtake())
@@ -35,10 +34,7 @@ void plan::judge_fresh(batch messages, std::span<const std::size_t> fresh, facts
     else if (one.charge) {
       verdict_on = verdict::charge;
       judge_first_failure(one, by);
-    } else if (careful != known.careful.end() && careful->second > 0) {
-      verdict_on = verdict::cautious;
-      --careful->second;
-    } else if (one.content.redelivered) {
+    } else if (known.careful.spend(one.content.tag.partition) || one.content.redelivered) {
       verdict_on = verdict::cautious;
     }
     if (holds_its_key(one, verdict_on, by.options)) known.waiting.emplace(m.topic, m.key);

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "consume/caution.hpp"
 #include "consume/work.hpp"
 #include "settle/consume.hpp"
 
@@ -60,9 +60,9 @@ bool holds_its_key(const work& one, verdict as, const consumer_options& options)
 
 // What is known about a batch's messages whose claims are new.
 struct facts {
-  std::vector<bool> beyond;                      // for each of `fresh`: its record may have expired
-  std::set<key_view> waiting;                    // keys that something is parked for
-  std::map<std::uint32_t, std::size_t> careful;  // by partition: so many messages to be careful with
+  std::vector<bool> beyond;    // for each of `fresh`: its record may have expired
+  std::set<key_view> waiting;  // keys that something is parked for
+  caution careful;
 };
 
 struct plan {

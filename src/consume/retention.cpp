@@ -1,18 +1,13 @@
 #include "consume/retention.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "base/encoding.hpp"
 #include "base/json.hpp"
-#include "base/lanes.hpp"
 #include "base/packed.hpp"
-#include "base/sortable.hpp"
 #include "consume/seams.hpp"
 #include "queries/consume.hpp"
 #include "settle/error.hpp"
@@ -25,44 +20,8 @@ static_assert(batch_columns::all == queries::consume::first_young_batch_columns:
 
 constexpr duration elsewhere_wait = std::chrono::milliseconds(100);  // while another process expires
 
-// The relay says it where the sequence alone does not tell: numbers may be committed late, and what a broker
-// has refused comes later.
-std::optional<std::string> order_of(const message& m) {
-  if (const auto said = m.extensions.find("settleplace"); said != m.extensions.end()) return said->second;
-  const auto found = m.extensions.find("sequence");
-  if (found == m.extensions.end()) return std::nullopt;
-  const auto* const end = found->second.data() + found->second.size();
-  std::int64_t number = 0;
-  const auto [stopped, failed] = std::from_chars(found->second.data(), end, number);
-  if (failed != std::errc() || stopped != end || number < 0) return std::nullopt;
-  return sortable({number});
-}
-
 // A partition and a source within it.
 using origin_key = std::pair<std::string_view, std::string_view>;
-
-// The highest place of each lane.
-class highest_places {
- public:
-  highest_places() { found_at_.fill(-1); }
-
-  void add(int lane, std::string_view order) {
-    auto& at = found_at_.at(static_cast<std::size_t>(lane));
-    if (at < 0) {
-      at = static_cast<std::int16_t>(found_.size());
-      found_.emplace_back(lane, order);
-    } else {
-      auto& highest = found_[static_cast<std::size_t>(at)].second;
-      highest = std::max(highest, order);
-    }
-  }
-
-  std::vector<std::pair<int, std::string_view>> take() && { return std::move(found_); }
-
- private:
-  std::vector<std::pair<int, std::string_view>> found_;
-  std::array<std::int16_t, lane_count> found_at_;  // by lane; -1: nowhere
-};
 
 std::string to_json(std::span<const log_places> logs) {
   json_array all;
@@ -78,12 +37,6 @@ std::string to_json(std::span<const log_places> logs) {
   return all.text();
 }
 
-// Positions that are not numbers sort as their digits do; those of one broker are all of a kind.
-std::string order_of(const log_position& at) {
-  const auto number = at.number();
-  return number ? sortable({*number}) : to_hex(at.bytes());
-}
-
 }  // namespace
 
 value list_of_keys(std::span<const std::string_view> keys, dialect of) {
@@ -91,16 +44,6 @@ value list_of_keys(std::span<const std::string_view> keys, dialect of) {
   json_array all;
   for (const auto key : keys) all.add(key);
   return all.text();
-}
-
-place place_of(const delivery& of, std::string_view partition) {
-  const auto& m = of.content;
-  auto order = order_of(m);
-  if (!order) return {partition, 0, order_of(of.at)};
-  // Two databases may publish under one source; their own ids tell them apart.
-  const auto database = m.extensions.find("settledatabase");
-  return {database == m.extensions.end() ? m.source : database->second, lane_of(m.key, m.id),
-          std::move(*order)};
 }
 
 retention::retention(std::string consumer, duration keep, const database& in)
@@ -134,29 +77,9 @@ std::vector<bool> retention::beyond_horizon(transaction& tx, const result& highe
 }
 
 void retention::note(transaction& tx, std::span<const recorded> fresh, value keys) const {
-  struct log_part {
-    log_position position = {};
-    std::map<std::string_view, highest_places> by_source = {};
-  };
-  std::map<std::string_view, log_part> by_log;
-  origin_key last;
-  log_part* part = nullptr;
-  highest_places* places = nullptr;
-  for (const auto& one : fresh) {
-    const origin_key from(log_of(*one.what), one.at.source);
-    if (places == nullptr || from != last) {  // neighbours nearly always have it in common
-      part = &by_log[from.first];
-      places = &part->by_source[from.second];
-      last = from;
-    }
-    part->position = std::max(part->position, one.what->at);
-    if (!one.at.order.empty()) places->add(one.at.lane, one.at.order);
-  }
-  std::vector<log_places> logs;
-  for (auto& [log, of] : by_log) {
-    auto& made = logs.emplace_back(log_places{log, of.position.bytes()});
-    for (auto& [source, highest] : of.by_source) made.sources.push_back({source, std::move(highest).take()});
-  }
+  batch_places places;
+  for (const auto& one : fresh) places.add(log_of(*one.what), one.what->at, one.at);
+  const auto logs = places.take();
   auto packed = speaks_ == dialect::sqlite ? value(blob{pack_places(logs)}) : value(to_json(logs));
   if (!numbered_) tx.post(queries::consume::number_consumer, {consumer_});
   tx.post(queries::consume::note_batch, {consumer_, env_.now(), std::move(keys), std::move(packed)});

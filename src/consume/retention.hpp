@@ -15,19 +15,11 @@
 #include <string_view>
 #include <vector>
 
+#include "consume/places.hpp"
 #include "settle/database.hpp"
 #include "settle/driver/broker.hpp"
 
 namespace settle::consume {
-
-// Where a message stands among the first deliveries of its source and lane. A message that no relay of ours
-// has numbered is known by its position in the broker's log, `partition`.
-struct place {
-  std::string_view source;
-  int lane = 0;
-  std::string order;  // text that sorts as first deliveries come; empty: nobody knows
-};
-place place_of(const delivery& of, std::string_view partition);
 
 // Keys of records as one parameter, in the form that the statements of that database take.
 value list_of_keys(std::span<const std::string_view> keys, dialect of);

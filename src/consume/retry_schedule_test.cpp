@@ -82,6 +82,20 @@ TEST_F(parked_retries, that_are_many_let_nobody_gather) {
   EXPECT_EQ(schedule.ask(noon, true), look::with_the_next_batch);
 }
 
+TEST_F(parked_retries, are_not_looked_for_more_often_than_a_due_one_asks_for) {
+  finds_none(noon, noon + 1us);
+  EXPECT_EQ(schedule.next_look(), noon + 1us);
+  finds_none(noon, noon + 1h);
+  EXPECT_EQ(schedule.next_look(), noon + 500ms) << "others may park some before";
+}
+
+TEST_F(parked_retries, are_looked_for_by_the_first_batch_after_one_that_was_announced) {
+  schedule.ask(noon, true);
+  schedule.announced(noon, 8);
+  EXPECT_FALSE(schedule.is_left_to_the_batch());
+  EXPECT_EQ(schedule.ask(noon, true), look::with_the_next_batch);
+}
+
 TEST_F(parked_retries, do_not_wait_for_a_clock_that_was_set_back) {
   finds_none(noon, noon + 400ms);
   EXPECT_EQ(schedule.ask(noon - 1h, false), look::now);

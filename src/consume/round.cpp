@@ -1,5 +1,5 @@
-// A consumer's round, from top to bottom: fetch, run a batch in one transaction, acknowledge. What it does
-// when something fails is in failures.cpp, parked messages are in retry.cpp.
+// A consumer's round, from top to bottom: fetch, run a batch in one transaction, acknowledge. The steps of
+// that transaction are in attempt.cpp, parked messages are in retries.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -10,9 +10,15 @@
 namespace settle::inline v0 {
 namespace {
 
-constexpr std::size_t read_ahead = 8;          // batches per fetch
-constexpr std::size_t acknowledge_after = 16;  // batches per acknowledgement, under load
-constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for slow handlers
+constexpr std::size_t read_ahead = 8;  // batches per fetch
+
+// What nobody has assigned could not be fenced.
+void require_assigned(std::span<const delivery> arrived, const consume::fence_keeper& fences) {
+  for (const auto& one : arrived)
+    if (fences.name_of(one.tag.partition).empty())
+      throw error(errc::invalid_argument, "the broker has delivered message " + one.content.id +
+                                              " of a partition that it has not assigned");
+}
 
 }  // namespace
 
@@ -20,16 +26,17 @@ constexpr duration acknowledge_within = std::chrono::milliseconds(200);  // for 
 bool consumer::engine::run_round(const std::stop_token& cancel) {
   subscribe();
   fetch(cancel);
-  if (!outage_.may_try(env().now())) {
-    acknowledge(cancel);
+  if (!pauses_.may_try()) {
+    intake_.acknowledge(cancel);
     return false;
   }
   // With nothing else at hand, one of the parked messages tells whether an outage is over.
-  const bool retried = (!outage_.lasts() || inbox_.size() == 0) && retry_parked(cancel);
+  const bool retried =
+      (!pauses_.outage_lasts() || inbox_.size() == 0) && retries_.run_due(inbox_.size() > 0, cancel);
   if (run_arrived(cancel) || retried) return true;
   if (inbox_.size() == 0)
-    cautious_.clear();  // what the last owner can have had in hand has arrived, and is done
-  acknowledge(cancel);
+    caution_.end_all();  // what the last owner can have had in hand has arrived, and is done
+  intake_.acknowledge(cancel);
   return sweep(cancel);
 }
 
@@ -37,89 +44,75 @@ bool consumer::engine::run_round(const std::stop_token& cancel) {
 // needed to try whether it is over, and not only what has failed for it: that may be alone with it.
 void consumer::engine::fetch(const std::stop_token& cancel) {
   const auto room = options_.in_flight_max - std::min(inbox_.size(), options_.in_flight_max);
-  const bool enough =
-      outage_.lasts() ? inbox_.has_untried(env().now()) : inbox_.ready(env().now()) >= options_.batch_max;
+  const bool enough = pauses_.outage_lasts() ? inbox_.has_untried(env().now())
+                                             : inbox_.ready(env().now()) >= options_.batch_max;
   const auto wanted = enough ? 0 : std::min(room, read_ahead * options_.batch_max);
-  auto arrived = subscription_->fetch(wanted, {options_.broker_timeout, cancel});
+  auto arrived = intake_.fetch(wanted, cancel);
   if (!arrived.revoked.empty()) {
     fences_.release(db_, arrived.revoked);
-    held_elsewhere_.clear();
+    claims_.forget_holders();
   }
   inbox_.revoke(arrived.revoked);
-  for (const auto which : arrived.revoked) cautious_.erase(which);
+  for (const auto which : arrived.revoked) caution_.end(which);
   for (const auto& one : arrived.assigned) fences_.assign(one, env().ids->next().text());
-  require_assigned(arrived.deliveries);
+  if (intake_.has_owners()) require_assigned(arrived.deliveries, fences_);
   const auto held = fences_.of(arrived.deliveries);
   inbox_.add(std::move(arrived.deliveries));
   take_over(held, cancel);
 }
 
-// What nobody has assigned could not be fenced.
-void consumer::engine::require_assigned(std::span<const delivery> arrived) const {
-  if (!broker_.traits().has_owners) return;
-  for (const auto& one : arrived)
-    if (fences_.name_of(one.tag.partition).empty())
-      throw error(errc::invalid_argument, "the broker has delivered message " + one.content.id +
-                                              " of a partition that it has not assigned");
-}
-
 bool consumer::engine::run_arrived(const std::stop_token& cancel) {
-  const auto messages =
-      outage_.lasts() ? inbox_.probe(env().now()) : inbox_.next_batch(batch_limit(), alone(), env().now());
+  const auto alone = [this](const message& m) { return handlers_.runs_alone(m); };
+  const auto messages = pauses_.outage_lasts() ? inbox_.probe(env().now())
+                                               : inbox_.next_batch(runner_.batch_limit(), alone, env().now());
   if (messages.empty()) return false;
-  done_.clear();
-  split_ = false;
+  run arrived{cancel};
   try {
-    apply(messages, cancel);
+    apply(messages, arrived);
   } catch (const consume::partition_lost& e) {
-    take_done();
+    finish(arrived);
     drop_partition(e);
     return true;
   } catch (...) {
-    take_done();  // what did commit stays done, whatever stopped the rest
+    finish(arrived);  // what did commit stays done, whatever stopped the rest
     throw;
   }
-  take_done();
-  run_announced(cancel);
-  const bool many = unacknowledged_.size() >= acknowledge_after * options_.batch_max;
-  if (many || env().now() - unacknowledged_since_ >= acknowledge_within) acknowledge(cancel);
-  return outage_.may_try(env().now());
+  finish(arrived);
+  retries_.run_announced(cancel);
+  if (intake_.is_time_to_acknowledge()) intake_.acknowledge(cancel);
+  return pauses_.may_try();
 }
 
-std::optional<consume::failure> consumer::engine::attempt(batch messages, const std::stop_token& cancel) {
-  auto why = try_once(messages, cancel);
-  if (why && why->put_off.empty()) split_ = true;
-  return why;
-}
-
-std::optional<consume::failure> consumer::engine::try_once(batch messages, const std::stop_token& cancel) {
+std::optional<consume::failure> consumer::engine::try_once(batch messages, run& in) {
   if (auto unfit = find_unfit(messages)) return unfit;
   const bool parked = messages[0]->parked.has_value();
   if (!parked) {
-    take_over(fences_.of(messages), cancel);
-    note_suspect(*messages[0], cancel);
-    moments_.before_the_claims([&] { return dedup_keys_of(messages).all; });
+    take_over(fences_.of(messages), in.cancel);
+    note_suspect(*messages[0], in.cancel);
+    moments_.before_the_claims([&] { return consume::dedup_keys_of(messages, options_.key, fences_).all; });
   }
-  consume::handler_watch::attempt watched(watch_, cancel);
+  auto watched = runner_.begin(in.cancel);
   auto tx = db_.begin(watched.token());
-  auto judged = parked ? std::optional(take_parked(tx, messages)) : claim(tx, messages);
+  auto judged =
+      parked ? std::optional(take_parked(tx, messages)) : claims_.claim(tx, messages, intake_.from());
   if (!judged) {
     tx.rollback();
-    return try_once(messages, cancel);
+    return try_once(messages, in);
   }
   if (!judged->put_off.empty()) return failure{std::nullopt, {}, std::move(judged->put_off)};
   auto& todo = *judged;
-  std::optional<announcement> next;
-  if (!parked && schedule_.is_left_to_the_batch() && !split_) next = announce_due(tx);
-  if (auto why = run_handlers(tx, messages, todo, watched)) {
+  std::optional<consume::announcement> next;
+  if (!parked && schedule_.is_left_to_the_batch() && !in.split) next = announcements_.look_and_announce(tx);
+  if (auto why = runner_.run(tx, messages, todo, watched)) {
     moments_.after_a_failure(tx);
     return why;
   }
-  if (!parked) moments_.before_the_commit(*subscription_, messages);
-  given_up_.clear();
+  claims_.give_back(tx, messages, todo);
+  if (!parked) moments_.before_the_commit(intake_.from(), messages);
+  charges_.begin();
   const auto of_the_batch = [&](const error& e) {
     if (watched.is_stop(e)) throw e;
-    return failure{std::nullopt, describe(e, messages[0]->what())};
+    return failure{std::nullopt, failures_.describe(e, messages[0]->what())};
   };
   bool expires = false;
   try {  // what handlers have posted may fail only now
@@ -135,29 +128,18 @@ std::optional<consume::failure> consumer::engine::try_once(batch messages, const
     tx.commit("consumer.commit");
   } catch (const error& e) {
     // Trouble of the store is an outage. Whether it has committed all the same, the claims will tell.
-    if (next && e.outcome_unknown()) will_not_run(*next);
+    if (next && e.outcome_unknown()) announcements_.will_not_run(*next);
     return of_the_batch(e);
   }
   if (!todo.fresh.empty()) retention_.note_committed();
-  if (next) is_announced(std::move(*next));
-  succeeded(messages, todo);
+  if (next) announcements_.committed(std::move(*next));
+  succeeded(messages, todo, in);
   return todo.left_out_of(messages);
 }
 
-void consumer::engine::take_done() {
-  const auto done = std::exchange(done_, {});
-  if (unacknowledged_.empty()) unacknowledged_since_ = env().now();
-  for (const auto* one : done) unacknowledged_.push_back(one->content.tag);
-  inbox_.finished(done);
-}
-
-// Committed work is acknowledged when there is nothing else to do, and under load once for several
-// batches: until then a crash only means that it is delivered again and skipped.
-void consumer::engine::acknowledge(const std::stop_token& cancel) {
-  if (unacknowledged_.empty()) return;
-  const auto tags = std::exchange(unacknowledged_, {});
-  with_fault_points(env(), "consumer.acknowledge",
-                    [&] { subscription_->acknowledge(tags, {options_.broker_timeout, cancel}); });
+void consumer::engine::finish(const run& of) {
+  intake_.finished(of.done);
+  inbox_.finished(of.done);
 }
 
 }  // namespace settle::inline v0
