@@ -48,7 +48,7 @@ struct server_options {
   std::uint16_t port = 0;
 
   // Threads for handlers that are not quick and whose routes name no worker_group: as many as they may hold
-  // database connections. Started when a request finds none idle. At most 1,024.
+  // database connections. At most 1,024.
   std::size_t worker_threads = 8;
   // Requests that wait for a worker. Beyond it: 503 with Retry-After, at once; a longer queue only makes
   // clients give up before their turn.
