@@ -5,8 +5,8 @@
 //   server.drain(std::chrono::seconds(10));
 //
 // One thread reads and writes for all connections; handlers run on a pool of workers as plain functions,
-// because they talk to databases. Handlers that never wait say so (route_options::quick) and run on the first
-// thread.
+// because they talk to databases; those that must not keep others waiting, on a worker_group of their own.
+// Handlers that never wait say so (route_options::quick) and run on the first thread.
 //
 // What it promises:
 // - A client that is slow, silent or hostile costs a bounded amount of memory and nobody else's time. Each
