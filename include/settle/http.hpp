@@ -178,8 +178,8 @@ struct worker_group_options {
 // Threads of their own for some routes, and a queue of their own in front of them: handlers that wait for
 // ever here delay nobody elsewhere.
 //
-//   const auto shop =
-//   std::make_shared<settle::http::worker_group>(settle::http::worker_group_options{.threads = 8});
+//   namespace http = settle::http;
+//   const auto shop = std::make_shared<http::worker_group>(http::worker_group_options{.threads = 8});
 //   routes.post("/shop/orders", place_order, {.workers = shop});
 //
 // A thread is started when a request finds none idle and fewer than `threads` run; so a group that nobody

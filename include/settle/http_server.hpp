@@ -5,8 +5,8 @@
 //   server.drain(std::chrono::seconds(10));
 //
 // One thread reads and writes for all connections; handlers run on a pool of workers as plain functions,
-// because they talk to databases. Handlers that never wait say so (route_options::quick) and run on the first
-// thread.
+// because they talk to databases; those that must not keep others waiting, on a worker_group of their own.
+// Handlers that never wait say so (route_options::quick) and run on the first thread.
 //
 // What it promises:
 // - A client that is slow, silent or hostile costs a bounded amount of memory and nobody else's time. Each
@@ -48,7 +48,7 @@ struct server_options {
   std::uint16_t port = 0;
 
   // Threads for handlers that are not quick and whose routes name no worker_group: as many as they may hold
-  // database connections. Started when a request finds none idle. At most 1,024.
+  // database connections. At most 1,024.
   std::size_t worker_threads = 8;
   // Requests that wait for a worker. Beyond it: 503 with Retry-After, at once; a longer queue only makes
   // clients give up before their turn.

@@ -69,6 +69,7 @@ class server::state {
               std::vector<char>(read_bytes_max)} {
     if (!poller_.add(listener_.socket.get(), listener_number, EPOLLIN))
       throw error(errc::listen_failed, "the system has no memory to wait for connections");
+    pool_.start_all();  // a server that cannot have its threads is not to be taken for one that works
     thread_ = std::thread([this] { run(); });
   }
 

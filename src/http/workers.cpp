@@ -42,6 +42,11 @@ workers::~workers() {
   }
 }
 
+void workers::start_all() {
+  const std::scoped_lock lock(mutex_);
+  while (threads_.size() < limits_.threads) start_thread();
+}
+
 refusal workers::give(std::shared_ptr<job> what) {
   {
     const std::scoped_lock lock(mutex_);
@@ -73,12 +78,16 @@ refusal workers::refusal_of(const job& what) const {
   return {};
 }
 
+void workers::start_thread() {
+  threads_.emplace_back([this] { work(); });
+  ++idle_;
+}
+
 // For one more turn than there are. Without a new thread the old ones do it all.
 void workers::find_thread() {
   if (turns_.size() < idle_ || threads_.size() == limits_.threads) return;
   try {
-    threads_.emplace_back([this] { work(); });
-    ++idle_;
+    start_thread();
   } catch (...) {
     if (threads_.empty()) throw;
   }

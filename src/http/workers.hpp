@@ -38,6 +38,10 @@ class workers {
   workers(const workers&) = delete;
   workers& operator=(const workers&) = delete;
 
+  // All threads at once, for who would rather fail now than refuse requests later. Throws if one cannot
+  // start.
+  void start_all();
+
   // Starts a thread if none is idle and there may be another one. If it throws, for want of memory or of the
   // first thread, it has not taken the job.
   refusal give(std::shared_ptr<job> what);
@@ -52,6 +56,7 @@ class workers {
   using turn = std::variant<std::shared_ptr<job>, const batch*>;
 
   refusal refusal_of(const job& what) const;
+  void start_thread();
   void find_thread();
   void line_up(const batch& together, std::shared_ptr<job>& what);
   void give_turn(const batch* to, batch_line& line);
