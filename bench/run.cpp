@@ -23,17 +23,29 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-const std::vector<std::string> all_benches{"emit",           "relay",
-                                           "consumer",       "consumer_failures",
-                                           "latency",        "published_rows",
-                                           "writers",        "lock",
-                                           "http",           "postgres_emit",
-                                           "postgres_relay", "postgres_consumer",
-                                           "postgres_once",  "postgres_latency",
-                                           "postgres_rows",  "postgres_idle",
-                                           "postgres_lock",  "postgres_keys",
-                                           "middleware",     "postgres_middleware",
-                                           "verify",         "postgres_verify"};
+const std::vector<std::string> all_benches{"emit",
+                                           "relay",
+                                           "consumer",
+                                           "consumer_failures",
+                                           "latency",
+                                           "published_rows",
+                                           "writers",
+                                           "lock",
+                                           "http",
+                                           "postgres_emit",
+                                           "postgres_relay",
+                                           "postgres_consumer",
+                                           "postgres_once",
+                                           "postgres_latency",
+                                           "postgres_rows",
+                                           "postgres_idle",
+                                           "postgres_lock",
+                                           "postgres_keys",
+                                           "middleware",
+                                           "postgres_middleware",
+                                           "verify",
+                                           "postgres_verify",
+                                           "postgres_services"};
 
 const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction",
                                             "postgres_many_keys"};

@@ -110,23 +110,17 @@ app::cast app::current() {
 }
 
 void app::start_http(const services& all) {
-  const auto where = config::parse_address(settings_.listen).value();
+  listens_at_ = config::parse_address(settings_.listen).value();
   try {
-    http_ = std::make_unique<http::server>(routes_of(all), http_options_of(settings_, where, env_));
+    http_ = std::make_unique<http::server>(routes_of(all), http_options_of(settings_, listens_at_, env_));
+    listens_at_.port = http_->port();
   } catch (const error& e) {
     throw startup_error(fmt::format("{}; name another address with --listen", e.what()));
   }
 }
 
-// With the port that was chosen.
-config::address app::listening_on() const {
-  auto at = config::parse_address(settings_.listen).value();
-  at.port = http_->port();
-  return at;
-}
-
 void app::say_started() {
-  const auto at = listening_on();
+  const auto& at = listens_at_;
   const auto what = settings_.is_short() ? compose::without_secrets(settings_.services.front().database)
                                          : fmt::format("of {} services", settings_.services.size());
   env_.log->write(log_level::info, "started",
@@ -154,14 +148,15 @@ http::router app::routes_of(const services& all) {
 
 void app::announce_ready(const std::string& service) {
   service_log log(log_, service);
-  log.write(
-      log_level::info, "ready",
-      {{"listen", config::to_text(listening_on())}, {"after_ms", milliseconds_of(env_.now() - started_)}});
+  log.write(log_level::info, "ready",
+            {{"listen", config::to_text(listens_at_)}, {"after_ms", milliseconds_of(env_.now() - started_)}});
   if (service.empty()) notify_supervisor("READY=1");
 }
 
 void app::reload(const config::configuration& next) {
   const auto begun = env_.now();
+  if (next.data != settings_.data)
+    throw config::configuration_error("data cannot change while settled runs: files would be left behind");
   for (const auto& name : config::fixed_differences(settings_, next))
     env_.log->write(log_level::warning, "reload_needs_restart",
                     {{"setting", name}, {"advice", "it stays as it is until settled is started again"}});
@@ -194,16 +189,20 @@ void app::reload(const config::configuration& next) {
 // On a thread of its own: whoever waits for a database that hangs holds up nobody. Two of one database at
 // once are as safe as two daemons.
 void app::let_go(services leaving) {
+  std::erase_if(leaving_, [](const auto& one) { return one->over.load(); });
   for (const auto& one : leaving) one->ask_to_stop();
-  leaving_.emplace_back([this, leaving = std::move(leaving), drain = settings_.drain_timeout]() mutable {
-    const auto until = env_.now() + drain;
-    for (auto& one : leaving) {
-      one->stop(std::max(duration::zero(), until - env_.now()));
-      service_log log(log_, one->name());
-      log.write(log_level::info, "service_ended", {});
-      one.reset();
-    }
-  });
+  auto& made = *leaving_.emplace_back(std::make_unique<departure>());
+  made.thread =
+      std::jthread([this, &made, leaving = std::move(leaving), drain = settings_.drain_timeout]() mutable {
+        const auto until = env_.now() + drain;
+        for (auto& one : leaving) {
+          one->stop(std::max(duration::zero(), until - env_.now()));
+          service_log log(log_, one->name());
+          log.write(log_level::info, "service_ended", {});
+          one.reset();
+        }
+        made.over = true;
+      });
 }
 
 void app::stop(std::string_view why) {

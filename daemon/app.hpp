@@ -52,7 +52,6 @@ class app {
 
   http::router routes_of(const services& all);
   void start_http(const services& all);
-  config::address listening_on() const;
   void say_started();
   void announce_ready(const std::string& service);
   void let_go(services leaving);
@@ -70,7 +69,13 @@ class app {
   std::map<std::string, std::shared_ptr<metrics>> service_counters_;  // they survive a reload
   std::mutex cast_mutex_;
   cast cast_;
-  std::vector<std::jthread> leaving_;   // each lets services go that a reload has ended
+  // Services that a reload has ended, on their way out.
+  struct departure {
+    std::atomic<bool> over = false;
+    std::jthread thread;
+  };
+  std::vector<std::unique_ptr<departure>> leaving_;
+  config::address listens_at_;
   std::unique_ptr<http::server> http_;  // after what its routes ask, so that it ends before it
 };
 

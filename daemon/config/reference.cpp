@@ -117,9 +117,9 @@ names an environment variable, or NAME`_file`, which names a file. They are read
 appear in no output, log line, error or process list.
 
 **SIGHUP** reads the file again. Services that are told the same as before notice nothing; others are started, ended or, if
-they are told something else, replaced, and what is under way is finished. `data`, `listen` and `[http]` stay as they are
-until the daemon is started again; the log names those that differ. A file with a mistake changes nothing, and the log
-says what is wrong.
+they are told something else, replaced, and what is under way is finished. `listen` and `[http]` stay as they are until the
+daemon is started again; the log names those that differ. A file with a mistake, or with another `data`, changes nothing,
+and the log says what is wrong.
 
 )";
 

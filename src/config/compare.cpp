@@ -19,10 +19,8 @@ bool same_webhook(const webhook_settings& a, const webhook_settings& b) {
 
 bool same_route(const topic_route& a, const topic_route& b) { return same_rows(a, b, route_options()); }
 
-// They are of the process: where it works, where it listens, and what its HTTP server was made with.
-bool is_fixed(const option& of) {
-  return of.name == "data" || of.name == "listen" || of.name.starts_with("http.");
-}
+// They are of the process: where it listens, and what its HTTP server was made with.
+bool is_fixed(const option& of) { return of.name == "listen" || of.name.starts_with("http."); }
 
 }  // namespace
 
