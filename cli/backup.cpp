@@ -90,7 +90,7 @@ int restore(context& shared, const backup_arguments& wanted) {
     if (fs::exists(target))
       throw failure(errc::invalid_argument,
                     fmt::format("{} exists; stop everything that uses it and move it away first", target));
-  if (shared.database.empty() || shared.broker.empty()) make_folder(shared.data);
+  if (shared.uses_data_folder()) make_folder(shared.data_folder());
   // Under other names until both are ready: a restore that is killed can simply be repeated.
   const auto broker_part = fresh_part(shared.broker_path());
   const auto service_part = fresh_part(shared.service_path());

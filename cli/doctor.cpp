@@ -67,9 +67,26 @@ diagnosis examine_local(const std::string& path, const doctor_arguments& wanted)
   return of;
 }
 
+diagnosis examine(const std::string& where, const doctor_arguments& wanted) {
+  return compose::is_postgres(where) ? examine_server(where, wanted) : examine_local(where, wanted);
+}
+
+int examine_all(const context& shared, const doctor_arguments& wanted) {
+  std::vector<named_diagnosis> all;
+  failures_by_name failed;
+  for (const auto& one : shared.file()->services)
+    failed.attempt(one.name, [&] { all.push_back({one.name, examine(one.database, wanted)}); });
+  fmt::print("{}", shared.json ? diagnoses_json(all, failed) : diagnoses_text(all));
+  std::fflush(stdout);
+  failed.throw_if_any();
+  const bool healthy =
+      std::ranges::all_of(all, [](const auto& one) { return doctor::healthy(one.of.findings); });
+  return healthy ? exit_ok : exit_found;
+}
+
 int doctor_command(const context& shared, const doctor_arguments& wanted) {
-  const auto where = shared.service_path();
-  const auto of = shared.on_postgres() ? examine_server(where, wanted) : examine_local(where, wanted);
+  if (wanted.table.empty() && shared.means_all_services()) return examine_all(shared, wanted);
+  const auto of = examine(shared.service_path(), wanted);
   fmt::print("{}", shared.json ? diagnosis_json(of) : diagnosis_text(of));
   return doctor::healthy(of.findings) ? exit_ok : exit_found;
 }
@@ -81,7 +98,8 @@ void add_doctor(command_syntax to, context& shared) {
       "doctor",
       "Examine a database: what is wrong, why it matters, and the statement that fixes it.\n"
       "Reads only; safe while other processes write. Exit code 0 if it is healthy or has\n"
-      "warnings only, 1 if there are problems.");
+      "warnings only, 1 if there are problems. With --config and no --service every service is\n"
+      "examined; those that cannot be are named at the end.");
   const auto wanted = std::make_shared<doctor_arguments>();
   command
       .add_option("--table", wanted->table,
@@ -101,6 +119,7 @@ void add_doctor(command_syntax to, context& shared) {
   describe_command(command,
                    "  settle doctor\n"
                    "  settle doctor --database 'host=db.internal dbname=orders user=orders'\n"
+                   "  settle doctor --config settled.toml --service orders\n"
                    "  settle doctor --database postgresql://db.internal/orders --table public.my_outbox\n"
                    "  settle doctor --json | jq -r '.findings[] | select(.severity == \"problem\") | .fix'");
   command.callback(

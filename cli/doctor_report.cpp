@@ -68,7 +68,9 @@ std::string diagnosis_text(const diagnosis& of) {
                            counted(count(of.findings, severity::ok), "check"));
 }
 
-std::string diagnosis_json(const diagnosis& of) {
+namespace {
+
+json::object diagnosis_object(const diagnosis& of) {
   json::array findings;
   for (const auto& one : of.findings)
     findings.push_back({{"severity", to_string(one.level)},
@@ -78,12 +80,31 @@ std::string diagnosis_json(const diagnosis& of) {
                         {"why", safe_json_text(one.why)},
                         {"advice", safe_json_text(one.advice)},
                         {"fix", safe_json_text(one.fix)}});
-  return json::serialize(json::object{{"database", safe_json_text(of.database)},
-                                      {"healthy", doctor::healthy(of.findings)},
-                                      {"problems", count(of.findings, severity::problem)},
-                                      {"warnings", count(of.findings, severity::warning)},
-                                      {"findings", findings}}) +
-         "\n";
+  return {{"database", safe_json_text(of.database)},
+          {"healthy", doctor::healthy(of.findings)},
+          {"problems", count(of.findings, severity::problem)},
+          {"warnings", count(of.findings, severity::warning)},
+          {"findings", findings}};
+}
+
+}  // namespace
+
+std::string diagnosis_json(const diagnosis& of) { return json::serialize(diagnosis_object(of)) + "\n"; }
+
+std::string diagnoses_text(const std::vector<named_diagnosis>& all) {
+  std::string out;
+  for (const auto& one : all)
+    out += fmt::format("{}Service   {}\n", out.empty() ? "" : "\n", one.service) + diagnosis_text(one.of);
+  return out;
+}
+
+std::string diagnoses_json(const std::vector<named_diagnosis>& all, const failures_by_name& failed) {
+  json::object services;
+  for (const auto& one : all) services[one.service] = diagnosis_object(one.of);
+  for (const auto& one : failed.all())
+    services[one.name] = {
+        {"error", {{"code", to_string(one.code)}, {"message", safe_json_text(one.message)}}}};
+  return json::serialize(json::object{{"services", services}}) + "\n";
 }
 
 }  // namespace settle::cli

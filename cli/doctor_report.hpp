@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "cli/each_service.hpp"
 #include "doctor/doctor.hpp"
 
 namespace settle::cli {
@@ -14,5 +16,13 @@ struct diagnosis {
 
 std::string diagnosis_text(const diagnosis& of);
 std::string diagnosis_json(const diagnosis& of);
+
+// Of all services of the daemon's file, by name; those that could not be examined are told as errors.
+struct named_diagnosis {
+  std::string service;
+  diagnosis of;
+};
+std::string diagnoses_text(const std::vector<named_diagnosis>& all);
+std::string diagnoses_json(const std::vector<named_diagnosis>& all, const failures_by_name& failed);
 
 }  // namespace settle::cli

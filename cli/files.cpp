@@ -94,21 +94,22 @@ void require_schema(database& db, file_kind kind) {
 
 }  // namespace
 
-std::unique_ptr<database> open_existing(const std::string& path, file_kind kind, const environment& env,
-                                        duration statement_timeout) {
+std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
+                                        const compose::database_options& with) {
   if (kind == file_kind::broker) require_broker_is_file(path);
   if (!compose::is_postgres(path)) {
     compose::check_database(path);
     require_file(path, kind);
     if (!is_in_wal_mode(path)) not_migrated(path, kind);
   }
-  auto db = compose::open_database(path, {.env = env, .statement_timeout = statement_timeout});
+  auto db = compose::open_database(path, with);
   require_schema(*db, kind);
   return db;
 }
 
-std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path) {
-  return compose::look_into_broker(open_existing(path, file_kind::broker));
+std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path,
+                                                       const compose::database_options& with) {
+  return compose::look_into_broker(open_existing(path, file_kind::broker, with));
 }
 
 std::unique_ptr<database> open_for_publishing(const std::string& path) {

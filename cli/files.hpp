@@ -24,13 +24,13 @@ void require_ready(const std::string& path, file_kind kind);
 // Throws if the open store is of the other kind; true if it is of this kind, false if it is of neither.
 bool is_kind(database& db, file_kind kind);
 
-// The same as require_ready, and opens it. A statement on a server may take `statement_timeout`.
-std::unique_ptr<database> open_existing(
-    const std::string& path, file_kind kind, const environment& env = {},
-    duration statement_timeout = compose::database_options{}.statement_timeout);
+// The same as require_ready, and opens it.
+std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
+                                        const compose::database_options& with = {});
 
 // A broker to look into: its file, opened as above.
-std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path);
+std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path,
+                                                       const compose::database_options& with = {});
 
 // The service's database for one event. On a server the role of an application will do, which may publish but
 // not read what was migrated: whether the tables are there is all that is looked at.

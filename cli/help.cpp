@@ -22,6 +22,7 @@ constexpr const char* examples_and_codes = R"(Examples:
   settle dlq list                what consumers have given up; settle dlq replay sends it again
   settle verify --service orders.db --service warehouse.db --broker broker.db
   settle status --database postgresql://shop@db.internal/shop
+  settle dlq list --config settled.toml --service orders
 
 Options above may stand before or after the command; `settle COMMAND --help` shows its own.
 
@@ -76,7 +77,8 @@ void describe_command(command_syntax command, const char* examples) {
   described.group("Commands");
   described.footer(
       std::string("Examples:\n") + examples +
-      "\n\nGlobal options: --data DIR, --database DB, --broker FILE, --json; see `settle --help`.");
+      "\n\nGlobal options: --data DIR, --database DB, --broker FILE, --config FILE, --service NAME, --json;\n"
+      "see `settle --help`.");
   described.get_help_ptr()->description("Show this help and exit");
 }
 

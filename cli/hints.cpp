@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view command_mark = "`settle ";
 
 bool takes_stores(std::string_view command) {
-  for (const std::string_view own : {"--help", "--data", "--database", "--broker"})
+  for (const std::string_view own : {"--help", "--data", "--database", "--broker", "--config"})
     if (command.find(own) != std::string_view::npos) return false;
   return !command.starts_with("help");
 }

@@ -20,6 +20,15 @@ namespace {
 
 constexpr std::int64_t looked_through_max = 1'000'000;
 
+// An empty list would say that all is well.
+std::unique_ptr<database> open_keys(const context& shared) {
+  const auto* service = shared.chosen_service();
+  if (service != nullptr && !service->keys_redis.empty())
+    throw failure(errc::invalid_argument,
+                  "the keys of this service are in Redis (keys.redis), and those are not listed");
+  return open_existing(shared.service_path(), file_kind::service);
+}
+
 // As far as the claimer has given it.
 std::string about_text(const unknown_claim& of) {
   std::string text;
@@ -71,7 +80,7 @@ void add_unknown(command_syntax to, context& shared) {
   describe_command(command, "  settle keys unknown\n  settle keys unknown --json | jq -r '.[].claim'");
   command.callback([&shared, limit] {
     shared.run = [&shared, limit] {
-      const auto db = open_existing(shared.service_path(), file_kind::service);
+      const auto db = open_keys(shared);
       print_unknown(unknown_claims(*db, *limit), shared.json, db->env().now());
       return exit_ok;
     };
@@ -102,7 +111,7 @@ int resolve(context& shared, const decision& how) {
     throw failure(
         errc::invalid_argument,
         "decide with either --release (the work was not done) or --status (it was, and this is its answer)");
-  const auto db = open_existing(shared.service_path(), file_kind::service);
+  const auto db = open_keys(shared);
   const auto which = find_claim(*db, how.claim);
   const auto what =
       how.release ? std::nullopt : std::optional(answer{.status = how.status, .body = how.body});

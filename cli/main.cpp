@@ -1,6 +1,5 @@
 // The command line: parses the arguments, runs one command, turns failures into exit codes.
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -18,11 +17,6 @@
 #include "cli/usage.hpp"
 
 namespace settle::cli {
-
-void context::note_done(std::string what) {
-  ::signal(SIGPIPE, SIG_IGN);
-  done = std::move(what);
-}
 
 namespace {
 
@@ -42,6 +36,18 @@ void add_global_options(CLI::App& program, context& shared) {
       ->option_text("DB");
   program.add_option("--broker", shared.broker, "The embedded broker's file, instead of DIR/broker.db")
       ->option_text("FILE");
+  program
+      .add_option("--config", shared.config,
+                  "The daemon's file, which names services and brokers: instead of --database and\n"
+                  "--broker. Default: $SETTLE_CONFIG, else none")
+      ->envname("SETTLE_CONFIG")
+      ->option_text("FILE");
+  program
+      .add_option("--service", shared.service,
+                  "The service of that file which is meant. Default: $SETTLE_SERVICE, else the only\n"
+                  "one there is; doctor, migrate and verify: all of them")
+      ->envname("SETTLE_SERVICE")
+      ->option_text("NAME");
   program.add_flag("--json", shared.json, "Print JSON for machines; errors too")->option_text(" ");
   program.set_version_flag("--version", "settle " SETTLE_VERSION, "Print the version and exit");
 }
@@ -53,18 +59,29 @@ bool asks_for_json(std::span<char* const> arguments) {
   return false;
 }
 
-// As somebody who did not use the environment would have to type it.
-std::string given_options(const CLI::App& program, const context& shared) {
-  const auto typed = [&](const char* name, const char* variable, const std::string& content) {
-    const char* set = variable == nullptr ? nullptr : std::getenv(variable);
-    return program.get_option(name)->count() > 0 && (set == nullptr || content != set);
-  };
-  std::string all;
-  if (typed("--data", "SETTLE_DATA", shared.data)) all += argument_text("--data", shared.data);
-  if (typed("--database", "SETTLE_DATABASE", shared.database) && !shared.database.empty())
-    all += argument_text("--database", compose::without_secrets(shared.database));
-  if (typed("--broker", nullptr, shared.broker)) all += argument_text("--broker", shared.broker);
-  return all;
+// Notes which options were given, as somebody who did not use the environment would have to type them. Stores
+// that are named here win over a file that the environment names.
+void note_given(const CLI::App& program, context& shared) {
+  shared.data_given = is_typed(program, "--data", "SETTLE_DATA", shared.data);
+  const bool by_database =
+      is_typed(program, "--database", "SETTLE_DATABASE", shared.database) && !shared.database.empty();
+  const bool by_broker = is_typed(program, "--broker", nullptr, shared.broker);
+  const bool by_file = is_typed(program, "--config", "SETTLE_CONFIG", shared.config);
+  const bool by_name = is_typed(program, "--service", "SETTLE_SERVICE", shared.service);
+  if ((by_database || by_broker) && (by_file || by_name)) {
+    shared.conflict =
+        fmt::format("{} and {} both name the stores; leave out one of them",
+                    by_file ? "--config" : "--service", by_database ? "--database" : "--broker");
+  } else if (by_database || by_broker) {
+    shared.config.clear();
+    shared.service.clear();
+  }
+  auto& all = shared.given;
+  if (by_file) all += argument_text("--config", shared.config);
+  if (by_name) all += argument_text("--service", shared.service);
+  if (shared.data_given) all += argument_text("--data", shared.data);
+  if (by_database) all += argument_text("--database", compose::without_secrets(shared.database));
+  if (by_broker) all += argument_text("--broker", shared.broker);
 }
 
 int run(context& shared) try {
@@ -127,7 +144,7 @@ int parse_and_run(int argc, char** argv) {
     const bool json = asks_for_json({argv, static_cast<std::size_t>(argc)});
     return report_usage(why_refused(program, e), json);
   }
-  shared.given = given_options(program, shared);
+  note_given(program, shared);
   return run_and_finish(shared);
 }
 

@@ -13,10 +13,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
+#include "cli/each_service.hpp"
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/syntax.hpp"
+#include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
@@ -81,6 +83,24 @@ std::string described(const outcome& what) {
   return fmt::format("{} applied, schema version {}", counted(what.applied, "migration"), what.version);
 }
 
+boost::json::object json_of(const outcome& what) {
+  return {{"file", safe_json_text(what.name)},
+          {"created", what.created},
+          {"migrations_applied", what.applied},
+          {"schema_version", what.version}};
+}
+
+boost::json::array warnings_in(const std::vector<outcome>& done) {
+  boost::json::array warnings;
+  for (const auto& one : done)
+    if (one.lacks)
+      warnings.push_back({{"code", one.lacks->code},
+                          {"title", one.lacks->title},
+                          {"why", one.lacks->why},
+                          {"fix", one.lacks->fix}});
+  return warnings;
+}
+
 void print(const std::vector<outcome>& done, bool json) {
   if (!json) {
     for (const auto& one : done)
@@ -90,26 +110,15 @@ void print(const std::vector<outcome>& done, bool json) {
       if (one.lacks) warn(*one.lacks);
     return;
   }
-  boost::json::array warnings;
   boost::json::object all;
-  for (const auto& one : done)
-    all[one.role] = {{"file", safe_json_text(one.name)},
-                     {"created", one.created},
-                     {"migrations_applied", one.applied},
-                     {"schema_version", one.version}};
-  for (const auto& one : done)
-    if (one.lacks)
-      warnings.push_back({{"code", one.lacks->code},
-                          {"title", one.lacks->title},
-                          {"why", one.lacks->why},
-                          {"fix", one.lacks->fix}});
-  all["warnings"] = std::move(warnings);
+  for (const auto& one : done) all[one.role] = json_of(one);
+  all["warnings"] = warnings_in(done);
   fmt::print("{}\n", boost::json::serialize(all));
 }
 
 int migrate_both(context& shared) {
   require_distinct(shared.service_path(), shared.broker_path());
-  if (shared.database.empty() || shared.broker.empty()) make_folder(shared.data);
+  if (shared.uses_data_folder()) make_folder(shared.data_folder());
   std::vector<outcome> done;
   std::string told;
   const auto bring = [&](const std::string& path, file_kind kind) {
@@ -120,6 +129,59 @@ int migrate_both(context& shared) {
   bring(shared.service_path(), file_kind::service);
   bring(shared.broker_path(), file_kind::broker);
   print(done, shared.json);
+  return exit_ok;
+}
+
+// What happened to all that the daemon's file names.
+struct named_outcomes {
+  std::vector<std::string> names;  // of the rows below
+  std::vector<outcome> done;
+  failures_by_name failed;
+};
+
+void print(const named_outcomes& all, bool json) {
+  if (!json) {
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < all.done.size(); ++i)
+      rows.push_back({std::string(all.done[i].role), all.names[i],
+                      fmt::format("{}: {}", for_terminal(all.done[i].name), described(all.done[i]))});
+    fmt::print("{}", table({align::left, align::left, align::left}, rows, 0));
+    std::fflush(stdout);
+    for (const auto& one : all.done)
+      if (one.lacks) warn(*one.lacks);
+    return;
+  }
+  boost::json::object services, brokers, errors;
+  for (std::size_t i = 0; i < all.done.size(); ++i)
+    (all.done[i].role == "service" ? services : brokers)[all.names[i]] = json_of(all.done[i]);
+  for (const auto& one : all.failed.all())
+    errors[one.name] = {{"code", to_string(one.code)}, {"message", safe_json_text(one.message)}};
+  fmt::print("{}\n", boost::json::serialize(boost::json::object{{"services", services},
+                                                                {"brokers", brokers},
+                                                                {"errors", errors},
+                                                                {"warnings", warnings_in(all.done)}}));
+}
+
+// One that cannot be had keeps no other from being brought up to date.
+int migrate_all(context& shared) {
+  const auto& file = *shared.file();
+  named_outcomes all;
+  const auto bring = [&](const std::string& name, const std::string& path, file_kind kind) {
+    const auto role = kind == file_kind::service ? "service" : "broker";
+    const auto label = name.empty() ? std::string(role) : fmt::format("{} {}", role, name);
+    const bool worked = all.failed.attempt(label, [&] {
+      if (is_file_in(path, file.data)) make_folder(file.data);
+      all.done.push_back(bring_up_to_date(path, kind));
+    });
+    if (!worked) return;
+    all.names.push_back(name);
+    shared.note_done(
+        fmt::format("{} migrated", counted(static_cast<std::int64_t>(all.done.size()), "store")));
+  };
+  for (const auto& one : file.services) bring(one.name, one.database, file_kind::service);
+  for (const auto& one : file.brokers) bring(one.name, one.url, file_kind::broker);
+  print(all, shared.json);
+  all.failed.throw_if_any();
   return exit_ok;
 }
 
@@ -163,15 +225,18 @@ struct migrate_arguments {
 
 int migrate_command(context& shared, const migrate_arguments& wanted) {
   if (wanted.print) return print_script(shared, wanted.dialect);
-  return migrate_both(shared);
+  return shared.means_all_services() ? migrate_all(shared) : migrate_both(shared);
 }
 
 }  // namespace
 
 void add_migrate(command_syntax to, context& shared) {
-  const auto command = to.add_subcommand("migrate",
-                                         "Create or update the service's database and the broker's file.\n"
-                                         "Safe to repeat, and from any number of processes at once.");
+  const auto command =
+      to.add_subcommand("migrate",
+                        "Create or update the service's database and the broker's file.\n"
+                        "Safe to repeat, and from any number of processes at once. With --config\n"
+                        "and no --service all services and brokers of the file; those that fail\n"
+                        "are named at the end.");
   const auto wanted = std::make_shared<migrate_arguments>();
   const auto print =
       command
@@ -189,6 +254,7 @@ void add_migrate(command_syntax to, context& shared) {
                    "  settle migrate\n"
                    "  settle migrate --database shop.db      add Settle's tables to your own database\n"
                    "  settle migrate --database 'host=db.internal dbname=shop user=shop'\n"
+                   "  settle migrate --config settled.toml   all services and brokers of the file\n"
                    "  settle migrate --print --dialect postgres > settle.sql");
   command.callback(
       [&shared, wanted] { shared.run = [&shared, wanted] { return migrate_command(shared, *wanted); }; });

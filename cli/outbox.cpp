@@ -42,7 +42,8 @@ int rebase(context& shared, bool confirmed) {
   if (!shared.on_postgres())
     throw failure(errc::invalid_argument,
                   "rebase is for PostgreSQL; on files `settle restore` does by itself what is needed");
-  const auto db = open_existing(shared.service_path(), file_kind::service, {}, rebase_timeout);
+  const auto db =
+      open_existing(shared.service_path(), file_kind::service, {.statement_timeout = rebase_timeout});
   if (!confirmed) explain_rebase(*db);
   auto tx = db->begin();
   const auto waiting = outbox::rebase(tx);

@@ -8,13 +8,13 @@
 
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
+#include "cli/destination.hpp"
 #include "cli/failure.hpp"
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/syntax.hpp"
 #include "cli/text.hpp"
-#include "compose/service_broker.hpp"
 #include "inspect/outbox.hpp"
 #include "settle/metrics.hpp"
 
@@ -146,10 +146,10 @@ int relay_command(context& shared, bool once) {
   environment env;
   env.counters = &counters;
   require_distinct(shared.service_path(), shared.broker_path());
-  const auto outbox = open_existing(shared.service_path(), file_kind::service, env);
-  require_ready(shared.broker_path(), file_kind::broker);
-  const auto broker = compose::open_broker(shared.broker_path(), {.env = env});
-  relay inner(*outbox, broker->publishing());
+  const auto* service = shared.chosen_service();
+  const auto outbox = open_existing(shared.service_path(), file_kind::service, {.env = env});
+  destination brokers(shared, env);
+  relay inner(*outbox, brokers.publishing(), service == nullptr ? relay_options() : service->relay);
   using voice = talking_relay::voice;
   talking_relay talking(inner, counters, once ? voice::quiet : shared.json ? voice::json : voice::text);
   return once ? relay_once(shared, talking, *outbox, signals)

@@ -14,6 +14,7 @@
 #include "cli/context.hpp"
 #include "cli/failure.hpp"
 #include "cli/help.hpp"
+#include "cli/usage.hpp"
 
 namespace settle::cli {
 namespace {
@@ -34,14 +35,20 @@ void become(const std::string& program, std::vector<std::string> arguments) {
   ::execvp(program.c_str(), argv.data());
 }
 
-int serve_command(const context& shared, bool data_given, const std::vector<std::string>& rest) {
+// The environment reaches the daemon by itself; handing it over as a flag would only hide where it came from.
+int serve_command(const context& shared, const CLI::App& program, const std::vector<std::string>& rest) {
   if (!shared.broker.empty())
     throw failure(errc::invalid_argument,
                   "serve takes the folder of the broker's file with --data, not --broker");
+  if (is_typed(program, "--service", "SETTLE_SERVICE", shared.service))
+    throw failure(errc::invalid_argument, "serve serves all services of its file; leave out --service");
   // Not as an argument: everybody on this machine can read those, and there may be a password in it.
   if (!shared.database.empty()) ::setenv("SETTLE_DATABASE", shared.database.c_str(), 1);
   std::vector<std::string> arguments{"settled"};
-  if (data_given) arguments.insert(arguments.end(), {"--data", shared.data});
+  if (is_typed(program, "--data", "SETTLE_DATA", shared.data))
+    arguments.insert(arguments.end(), {"--data", shared.data});
+  if (is_typed(program, "--config", "SETTLE_CONFIG", shared.config))
+    arguments.insert(arguments.end(), {"--config", shared.config});
   arguments.insert(arguments.end(), rest.begin(), rest.end());
   const auto beside = beside_this_program();
   if (!beside.empty()) become(beside.string(), arguments);
@@ -54,12 +61,6 @@ int serve_command(const context& shared, bool data_given, const std::vector<std:
   throw failure(errc::invalid_argument,
                 fmt::format("there is no program settled, neither {} nor in the folders of PATH; install it",
                             beside.empty() ? "beside this one" : "at " + beside.string()));
-}
-
-// The environment reaches the daemon by itself; handing it over as a flag would only hide where it came from.
-bool is_from_environment(const std::string& data) {
-  const char* set = std::getenv("SETTLE_DATA");
-  return set != nullptr && data == set;
 }
 
 }  // namespace
@@ -77,8 +78,7 @@ void add_serve(command_syntax to, context& shared) {
                    "  settle serve --config settled.toml --print-config");
   command.callback([to, &shared, command] {
     shared.run = [to, &shared, command] {
-      const bool data_given = to.app().get_option("--data")->count() > 0 && !is_from_environment(shared.data);
-      return serve_command(shared, data_given, command.app().remaining());
+      return serve_command(shared, to.app(), command.app().remaining());
     };
   });
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "base/nearest_name.hpp"
@@ -72,6 +73,11 @@ std::string why_refused(const CLI::App& program, const CLI::ParseError& e) {
   }
   const bool asks = why.ends_with('?');
   return fmt::format("{}{} `{} --help`", why, asks ? " See" : "; see", path_of(command));
+}
+
+bool is_typed(const CLI::App& program, const char* name, const char* variable, const std::string& content) {
+  const char* set = variable == nullptr ? nullptr : std::getenv(variable);
+  return program.get_option(name)->count() > 0 && (set == nullptr || content != set);
 }
 
 const CLI::App& command_named(const CLI::App& within, const std::string& name) {

@@ -149,20 +149,53 @@ std::string report_json(const verify_report& of) {
          "\n";
 }
 
+struct verified_stores {
+  std::vector<std::string> services;
+  std::string broker;
+  std::string given;  // for commands about them
+};
+
+// Of the daemon's file: those that are named, or all of them.
+verified_stores stores_of_file(const context& shared, std::vector<std::string> names) {
+  if (names.empty() && !shared.means_all_services()) names.push_back(shared.chosen_service()->name);
+  if (names.empty())
+    for (const auto& one : shared.file()->services) names.push_back(one.name);
+  const auto& first = shared.service_named(names.front());
+  verified_stores found;
+  for (const auto& name : names) {
+    const auto& one = shared.service_named(name);
+    if (one.broker != first.broker)
+      throw failure(
+          errc::invalid_argument,
+          fmt::format("{} and {} have different brokers, {} and {}; name services of one broker with "
+                      "--service",
+                      first.name, one.name, first.broker, one.broker));
+    found.services.push_back(one.database);
+  }
+  found.broker = shared.file()->find_broker(first.broker)->url;
+  found.given = names.size() == 1 && shared.service.empty() ? given_for(shared, first.name) : shared.given;
+  return found;
+}
+
+verified_stores stores_of(const context& shared, const std::vector<std::string>& named) {
+  if (shared.file() != nullptr) return stores_of_file(shared, named);
+  if (named.empty()) return {{shared.service_path()}, shared.broker_path(), shared.given};
+  return {named, shared.broker_path(), ""};
+}
+
 int verify_command(const context& shared, const verify_arguments& wanted) {
-  const auto services =
-      open_services(wanted.services.empty() ? std::vector{shared.service_path()} : wanted.services);
+  const auto stores = stores_of(shared, wanted.services);
+  const auto services = open_services(stores.services);
   verify_input input;
   for (const auto& one : services) input.services.push_back(one.get());
-  const auto broker = open_broker_view(shared.broker_path());
+  const auto broker = open_broker_view(stores.broker);
   input.broker = &broker->inspection();
   input.examples_max = static_cast<std::size_t>(wanted.examples);
   const auto report = verify(input);
   if (shared.json)
     fmt::print("{}", report_json(report));
   else
-    fmt::print("{}\n{}", checked_text(input),
-               with_given(report_text(report), wanted.services.empty() ? shared.given : ""));
+    fmt::print("{}\n{}", checked_text(input), with_given(report_text(report), stores.given));
   return report.clean() ? exit_ok : exit_found;
 }
 
@@ -176,8 +209,8 @@ void add_verify(command_syntax to, context& shared) {
   const auto wanted = std::make_shared<verify_arguments>();
   command
       .add_option("--service", wanted->services,
-                  "A database with an outbox or an effect log; may be repeated.\nDefault: the one of --data "
-                  "or --database")
+                  "A database with an outbox or an effect log; may be repeated. With --config the\n"
+                  "name of a service. Default: the one of --data or --database, or all of the file")
       .option_text("DB")
       .one_value_each();
   command
@@ -187,7 +220,8 @@ void add_verify(command_syntax to, context& shared) {
       .between(0, 10'000);
   describe_command(command,
                    "  settle verify\n"
-                   "  settle verify --service orders.db --service warehouse.db --broker broker.db");
+                   "  settle verify --service orders.db --service warehouse.db --broker broker.db\n"
+                   "  settle verify --config settled.toml --service orders --service warehouse");
   command.callback(
       [&shared, wanted] { shared.run = [&shared, wanted] { return verify_command(shared, *wanted); }; });
 }
