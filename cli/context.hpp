@@ -37,6 +37,10 @@ struct context {
   // Also from here on a reader that has gone away does not end the process before that is told.
   void note_done(std::string what);
 
+  // Questions to stores that have not answered, with all that their threads use. While there are some, the
+  // process ends without destroying anything: see main.cpp.
+  std::shared_ptr<void> unanswered;
+
   // The daemon's file; null if none is given. Throws a failure if it cannot be used.
   const config::configuration* file() const;
   // The service of the file that is meant; null if no file is given. Throws a failure that lists the names if

@@ -22,6 +22,7 @@ constexpr const char* examples_and_codes = R"(Examples:
   settle dlq list                what consumers have given up; settle dlq replay sends it again
   settle verify --service orders.db --service warehouse.db --broker broker.db
   settle status --database postgresql://shop@db.internal/shop
+  settle status --config settled.toml                all services of a daemon at a glance
   settle dlq list --config settled.toml --service orders
 
 Options above may stand before or after the command; `settle COMMAND --help` shows its own.

@@ -45,7 +45,7 @@ void add_global_options(CLI::App& program, context& shared) {
   program
       .add_option("--service", shared.service,
                   "The service of that file which is meant. Default: $SETTLE_SERVICE, else the only\n"
-                  "one there is; doctor, migrate and verify: all of them")
+                  "one there is; doctor, migrate, status and verify: all of them")
       ->envname("SETTLE_SERVICE")
       ->option_text("NAME");
   program.add_flag("--json", shared.json, "Print JSON for machines; errors too")->option_text(" ");
@@ -145,7 +145,11 @@ int parse_and_run(int argc, char** argv) {
     return report_usage(why_refused(program, e), json);
   }
   note_given(program, shared);
-  return run_and_finish(shared);
+  const int code = run_and_finish(shared);
+  // A store that has not answered may never do so, and its thread cannot be stopped. So nothing that the
+  // thread uses is destroyed, here or by those who clean up at the end of a process; all output is written.
+  if (shared.unanswered) std::quick_exit(code);
+  return code;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The status for machines. Fields are added, never renamed: dashboards read them.
 #include <boost/json.hpp>
 
+#include "cli/attention.hpp"
+#include "cli/hints.hpp"
 #include "cli/status_report.hpp"
 #include "cli/text.hpp"
 
@@ -63,7 +65,41 @@ json::object broker_object(const inspect::broker_state& of) {
           {"groups", groups}};
 }
 
+json::object object_of(const inspect::service_state& of) { return service_object(of); }
+json::object object_of(const inspect::broker_state& of) { return broker_object(of); }
+
+template <class State>
+json::object named_object(const listed_store& of, const inspect::answer_of<State>& told) {
+  if (!told.state)
+    return {{"file", safe_json_text(of.store)},
+            {"state", "unknown"},
+            {"error",
+             {{"code", to_string(told.code)},
+              {"message", safe_json_text(with_given(why_unknown(told), of.given))}}}};
+  auto made = object_of(*told.state);
+  json::array attention;
+  for (const auto& one : attention_of(*told.state))
+    attention.push_back(json::value(safe_json_text(with_given(one, of.given))));
+  made["state"] = attention.empty() ? "ok" : "attention";
+  made["attention"] = std::move(attention);
+  return made;
+}
+
+template <class State>
+json::object named_objects(const std::vector<listed_store>& of,
+                           const std::vector<inspect::answer_of<State>>& told) {
+  json::object all;
+  for (std::size_t i = 0; i < of.size(); ++i) all[of[i].name] = named_object(of[i], told[i]);
+  return all;
+}
+
 }  // namespace
+
+std::string status_json(const status_of_all& all) {
+  return json::serialize(json::object{{"services", named_objects(all.services, all.told.services)},
+                                      {"brokers", named_objects(all.brokers, all.told.brokers)}}) +
+         "\n";
+}
 
 std::string status_json(const inspect::service_state& service, const inspect::broker_state& broker) {
   return json::serialize(

@@ -1,6 +1,7 @@
 // The status for people: what is wrong comes last, where the eye rests, with what to do about it.
 #include <fmt/format.h>
 
+#include "cli/attention.hpp"
 #include "cli/status_report.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
@@ -54,33 +55,8 @@ std::string broker_text(const inspect::broker_state& of) {
 
 std::string attention_text(const inspect::service_state& service, const inspect::broker_state& broker) {
   std::string out;
-  if (service.cluster_changed)
-    out +=
-        "! this is not the server that the outbox was written on (cluster_changed): relays have stopped, "
-        "and\n"
-        "  what is pending cannot be told; see `settle outbox rebase --help`\n";
-  for (const auto& one : service.blocked)
-    out +=
-        fmt::format("! share {} is blocked, {} waiting, {}: {}\n", one.share, counted(one.waiting, "event"),
-                    counted(one.failures, "failed attempt"), for_terminal(one.last_error));
-  if (const auto failed = service.backlog.failed; failed > 0)
-    out += fmt::format("! {} given up because the broker rejects {}: see `settle outbox failed`\n",
-                       failed == 1 ? "1 event was" : grouped(failed) + " events were",
-                       failed == 1 ? "it" : "them");
-  for (const auto& one : service.consumers)
-    if (one.dead_letters > 0)
-      out += fmt::format("! {} has {}: see `settle dlq list --consumer {}`\n", for_terminal(one.consumer),
-                         counted(one.dead_letters, "dead letter"), for_terminal(one.consumer));
-  if (service.backlog.pending > 0 && service.relaying.alive == 0)
-    out += fmt::format("! {}, but no relay is alive: run `settle relay`\n",
-                       counted(service.backlog.pending, "pending event"));
-  for (const auto& one : broker.groups)
-    if (one.lag.value_or(0) > 0 && one.members_alive == 0)
-      out += fmt::format(
-          "! group {} has {} of {} to read and no member is alive: start the consumer, or if it is retired,\n"
-          "  `settle group remove {}`; until then they are kept\n",
-          for_terminal(one.group), counted(*one.lag, "message"), for_terminal(one.topic),
-          for_terminal(one.group));
+  for (const auto& one : attention_of(service)) out += fmt::format("! {}\n", one);
+  for (const auto& one : attention_of(broker)) out += fmt::format("! {}\n", one);
   return out;
 }
 
