@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "workload.hpp"
 
@@ -21,6 +22,7 @@ class place_holder {
   void kill();    // SIGKILL, and waits until it is gone
   void freeze();  // SIGSTOP
   void thaw();    // SIGCONT
+  void reload();  // SIGHUP
   void stop();    // SIGTERM, and waits
 
   // Notices an end that nobody asked for; throws if the process failed by itself.
@@ -30,11 +32,13 @@ class place_holder {
   role what() const { return role_; }
   int index() const { return index_; }
   std::string name() const;
+  std::string log_path() const;
 
  private:
   void bury();
+  void tell(int signal) const;
   void judge_exit(int status) const;
-  std::string log_path() const;
+  std::vector<std::string> command() const;
 
   const settings& of_;
   role role_;

@@ -1,23 +1,21 @@
 #include "storm.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <deque>
+#include <fstream>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "processes.hpp"
-#include "roles.hpp"
-#include "settle/driver/broker_inspection.hpp"
-#include "settle/sqlite.hpp"
-#include "settle/verify.hpp"
+#include "screen.hpp"
+#include "services.hpp"
+#include "stage.hpp"
+#include "verdict.hpp"
 
 namespace storm {
 namespace {
@@ -25,72 +23,25 @@ namespace {
 using steady = std::chrono::steady_clock;
 using seconds = std::chrono::duration<double>;
 
-constexpr auto look_every = std::chrono::milliseconds(50);
-constexpr auto pause_for = std::chrono::milliseconds(1800);  // the lease is 1 s
 constexpr auto give_up_after = std::chrono::seconds(50);
 
-// 1234567 → 1,234,567
-std::string grouped(std::int64_t number) {
-  const auto digits = std::to_string(number);
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
-}
-
-// On a terminal one line that moves; elsewhere a line a second.
-class screen {
- public:
-  void say(const std::string& line) {
-    clear();
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  }
-
-  void progress(double at, std::int64_t committed, std::int64_t applied, int orders) {
-    const auto text = fmt::format("{:5.1f} s  {} committed, {} applied of {}  {}", at, grouped(committed),
-                                  grouped(applied), grouped(orders), bar(committed + applied, 2 * orders));
-    if (!terminal_) {
-      if (at - last_line_ >= 1) {
-        last_line_ = at;
-        say(text);
-      }
-      return;
-    }
-    fmt::print("\r\033[K{}", text);
-    std::fflush(stdout);
-    shown_ = true;
-  }
-
-  void clear() {
-    if (shown_) fmt::print("\r\033[K");
-    shown_ = false;
-  }
-
- private:
-  static std::string bar(std::int64_t done, std::int64_t all) {
-    constexpr std::int64_t width = 24;
-    const auto filled = all == 0 ? width : done * width / all;
-    std::string out = "[";
-    for (std::int64_t i = 0; i < width; ++i) out += i < filled ? '#' : '.';
-    return out + "]";
-  }
-
-  bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
-  bool shown_ = false;
-  double last_line_ = -1;
+// How the storm goes: longer where the leases of a file are, and with a file for as long as there is
+// progress.
+struct timing {
+  std::chrono::milliseconds look_every;
+  std::chrono::milliseconds pause_for;
+  bool ends_without_progress;
 };
+
+timing timing_of(const settings& of) {
+  if (of.config.empty()) return {std::chrono::milliseconds(50), std::chrono::milliseconds(1800), false};
+  return {std::chrono::milliseconds(200), read_services(of.config).lease_max * 18 / 10, true};
+}
 
 class storm {
  public:
-  explicit storm(const settings& of) : of_(of) {
-    prepare(of);
-    orders_ = settle::sqlite::open(of.data + "/orders.db");
-    warehouse_ = settle::sqlite::open(of.data + "/warehouse.db");
-    broker_ = settle::sqlite::open_broker(of.data + "/broker.db");
-    const auto due = make_strikes(of);
+  explicit storm(const settings& of) : of_(of), timing_(timing_of(of)), stage_(of) {
+    const auto due = has_file() ? make_service_strikes(of) : make_strikes(of);
     strikes_.assign(due.begin(), due.end());
     const auto add = [&](role what, int count) {
       for (int i = 0; i < count; ++i) places_.push_back(std::make_unique<place_holder>(of_, what, i));
@@ -98,47 +49,72 @@ class storm {
     add(role::producer, producers);
     add(role::relay, relays);
     add(role::consumer, consumers);
+    if (has_file())
+      for (int i = 0; i < relays; ++i) write_daemon_file(of_, i, 0);
   }
 
   int run() {
-    screen_.say(
-        fmt::format("Order storm, seed {}: {} orders from {} producers through {} relays to {} consumers, "
-                    "all processes of their "
-                    "own.\nOne message in ten is delivered twice, and {} times somebody is killed or stopped "
-                    "past the lease.",
-                    of_.seed, grouped(of_.orders), producers, relays, consumers, strikes_.size()));
+    screen_.say(announcement());
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    of_.began_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
     for (auto& place : places_) place->start();
-    while (!done() && elapsed() < seconds(give_up_after)) {
-      std::this_thread::sleep_for(look_every);
+    while (!done() && !is_out_of_time()) {
+      std::this_thread::sleep_for(timing_.look_every);
       look();
       strike_due();
-      thaw_due();
-      screen_.progress(elapsed().count(), committed_, applied_, of_.orders);
+      return_due();
+      screen_.progress(elapsed().count(), stage_.committed(), stage_.applied(), of_.orders);
     }
     const auto took = elapsed().count();
-    for (auto& frozen : frozen_) frozen.first->thaw();
+    for (auto& one : absent_) one.place->thaw();
     for (auto& place : places_)  // producers end by themselves; one that has not is out of time
       place->what() == role::producer ? place->kill() : place->stop();
-    return verdict(took);
+    screen_.clear();
+    return std::max(give_verdict(of_, stage_, dealt_, took), refused_files());
   }
 
  private:
+  // Somebody who is away until then: stopped, or killed and not started again yet.
+  struct absentee {
+    place_holder* place;
+    steady::time_point until;
+  };
+
+  bool has_file() const { return !of_.config.empty(); }
   seconds elapsed() const { return steady::now() - started_; }
+  std::int64_t progress() const { return stage_.committed() + stage_.applied(); }
+
+  std::string announcement() const {
+    if (has_file())
+      return fmt::format(
+          "Order storm, seed {}: {} orders of the services in {}, from {} producers through {} daemons "
+          "to {} consumers, all processes of their own.\n{} times somebody is killed, stopped past the "
+          "lease or told to read a changed file.",
+          of_.seed, grouped(of_.orders), of_.config, producers, relays, consumers, strikes_.size());
+    return fmt::format(
+        "Order storm, seed {}: {} orders from {} producers through {} relays to {} consumers, "
+        "all processes of their "
+        "own.\nOne message in ten is delivered twice, and {} times somebody is killed or stopped "
+        "past the lease.",
+        of_.seed, grouped(of_.orders), producers, relays, consumers, strikes_.size());
+  }
 
   bool done() const {
     const bool working = std::ranges::any_of(
         places_, [](const auto& place) { return place->what() == role::producer && place->running(); });
-    return !working && strikes_.empty() && frozen_.empty() && applied_ >= of_.orders;
+    return !working && strikes_.empty() && absent_.empty() && stage_.applied() >= of_.orders;
+  }
+
+  bool is_out_of_time() const {
+    return steady::now() - (timing_.ends_without_progress ? moved_ : started_) > give_up_after;
   }
 
   void look() {
-    const auto highest = [](settle::database& db, const char* sql) {
-      return db.read().execute(sql)[0][0].integer();
-    };
-    committed_ = highest(*orders_, "select coalesce(max(id), 0) from settle_effects");
-    applied_ = highest(*warehouse_, "select coalesce(max(id), 0) from settle_effects");
+    const auto before = progress();
+    stage_.look();
+    if (progress() != before) moved_ = steady::now();
     for (auto& place : places_)
-      if (place->what() == role::producer) place->finished();
+      if (!is_absent(*place)) place->finished();
   }
 
   place_holder& at(role what, int index) {
@@ -147,86 +123,96 @@ class storm {
     throw std::logic_error("no such process");
   }
 
-  bool is_frozen(const place_holder& place) const {
-    for (const auto& [frozen, until] : frozen_)
-      if (frozen == &place) return true;
-    return false;
+  bool is_absent(const place_holder& place) const {
+    return std::ranges::any_of(absent_, [&](const absentee& one) { return one.place == &place; });
+  }
+
+  void say(const std::string& what, const place_holder& who) {
+    screen_.say(fmt::format("{:5.1f} s  {}", elapsed().count(), fmt::format(fmt::runtime(what), who.name())));
   }
 
   void strike_due() {
-    while (!strikes_.empty() && committed_ + applied_ >= strikes_.front().at_progress) {
+    while (!strikes_.empty() && progress() >= strikes_.front().at_progress) {
       const auto next = strikes_.front();
+      if (next.how == blow::reload) {
+        if (!reload(next.index)) return;  // no daemon is there; the next one that returns
+        strikes_.pop_front();
+        continue;
+      }
       strikes_.pop_front();
       auto& victim = at(next.victim, next.index);
-      if (!victim.running() || is_frozen(victim)) continue;  // a producer that has finished, a sleeper
-      if (next.how == blow::kill) {
-        victim.kill();
-        victim.start();
-        ++kills_;
-        screen_.say(fmt::format("{:5.1f} s  killed {}, started it again", elapsed().count(), victim.name()));
-      } else {
-        victim.freeze();
-        frozen_.emplace_back(&victim, steady::now() + pause_for);
-        ++pauses_;
-        screen_.say(fmt::format("{:5.1f} s  stopped {} past its lease", elapsed().count(), victim.name()));
-      }
+      if (!victim.running() || is_absent(victim)) continue;  // a producer that has finished, a sleeper
+      if (next.how == blow::kill)
+        kill(victim);
+      else
+        pause(victim);
     }
   }
 
-  void thaw_due() {
-    while (!frozen_.empty() && steady::now() >= frozen_.front().second) {
-      frozen_.front().first->thaw();
-      screen_.say(fmt::format("{:5.1f} s  woke {}", elapsed().count(), frozen_.front().first->name()));
-      frozen_.pop_front();
+  // A daemon stays away past its lease, so that the other one takes over.
+  void kill(place_holder& victim) {
+    victim.kill();
+    ++dealt_.kills;
+    if (has_file() && victim.what() == role::relay) {
+      absent_.push_back({&victim, steady::now() + timing_.pause_for});
+      say("killed {}, the other one takes over", victim);
+      return;
+    }
+    victim.start();
+    say("killed {}, started it again", victim);
+  }
+
+  void pause(place_holder& victim) {
+    victim.freeze();
+    absent_.push_back({&victim, steady::now() + timing_.pause_for});
+    ++dealt_.pauses;
+    say("stopped {} past its lease", victim);
+  }
+
+  bool reload(int index) {
+    if (is_absent(at(role::relay, index))) index = (index + 1) % relays;
+    auto& daemon = at(role::relay, index);
+    if (is_absent(daemon)) return false;
+    write_daemon_file(of_, index, ++dealt_.reloads);
+    daemon.reload();
+    say("told {} to read its file, which has changed", daemon);
+    return true;
+  }
+
+  void return_due() {
+    while (!absent_.empty() && steady::now() >= absent_.front().until) {
+      auto& place = *absent_.front().place;
+      absent_.pop_front();
+      const bool slept = place.running();
+      slept ? place.thaw() : place.start();
+      say(slept ? "woke {}" : "started {} again", place);
     }
   }
 
-  // Messages that the broker holds more than once.
-  std::int64_t extra_copies() {
-    std::int64_t messages = 0;
-    std::set<std::string> distinct;
-    broker_->inspection()->log()->scan([](std::string_view, std::string_view) {},
-                                       [&](const settle::kept_message& one) {
-                                         ++messages;
-                                         distinct.emplace(one.id);
-                                       });
-    return messages - static_cast<std::int64_t>(distinct.size());
+  // Every file that we write is a good one. 1 if a daemon did not think so.
+  int refused_files() {
+    int refused = 0;
+    for (const auto& place : places_) {
+      std::ifstream log(place->log_path());
+      for (std::string line; has_file() && std::getline(log, line);)
+        if (line.find(" reload_refused ") != std::string::npos) {
+          fmt::print("{}: {}\n", place->name(), line);
+          refused = 1;
+        }
+    }
+    return refused;
   }
 
-  int verdict(double took) {
-    screen_.clear();
-    const auto report =
-        settle::verify({.services = {orders_.get(), warehouse_.get()}, .broker = broker_->inspection()});
-    const auto copies = extra_copies();
-    fmt::print("\nAfter {:.1f} s: {} processes killed, {} stopped past their lease.\n", took, kills_,
-               pauses_);
-    fmt::print("The broker held {} extra copies of messages{}.\n", grouped(copies),
-               report.doubled == 0 ? "; every one was skipped" : "");
-    for (const auto& finding : report.findings)
-      fmt::print("  {} {} at {}: {}\n", finding.kind, finding.subject, finding.consumer, finding.detail);
-    const bool complete = report.clean() && report.pending == 0 && report.committed == of_.orders;
-    if (report.clean())
-      fmt::print("Every order was {}applied exactly once, and each customer's orders in their order.\n",
-                 report.pending == 0 ? "" : "either still on its way or ");
-    if (report.pending > 0) fmt::print("{} orders are still on their way.\n", grouped(report.pending));
-    if (report.ghosts + report.reordered > 0)
-      fmt::print("{} applied without a commit, {} out of order.\n", grouped(report.ghosts),
-                 grouped(report.reordered));
-    fmt::print("{} committed, {} applied, {} lost, {} doubled\n", grouped(report.committed),
-               grouped(report.applied), grouped(report.lost), grouped(report.doubled));
-    return complete ? 0 : 1;
-  }
-
-  const settings& of_;
-  std::unique_ptr<settle::database> orders_, warehouse_;
-  std::unique_ptr<settle::broker> broker_;
+  settings of_;
+  timing timing_;
+  stage stage_;
   std::deque<strike> strikes_;
   std::vector<std::unique_ptr<place_holder>> places_;
-  std::deque<std::pair<place_holder*, steady::time_point>> frozen_;
+  std::deque<absentee> absent_;
   screen screen_;
   steady::time_point started_ = steady::now();
-  std::int64_t committed_ = 0, applied_ = 0;
-  int kills_ = 0, pauses_ = 0;
+  steady::time_point moved_ = started_;
+  blows_dealt dealt_;
 };
 
 }  // namespace

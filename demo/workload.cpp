@@ -50,4 +50,17 @@ std::vector<strike> make_strikes(const settings& of) {
   return strikes;
 }
 
+std::vector<strike> make_service_strikes(const settings& of) {
+  auto strikes = make_strikes(of);
+  seeded_random random(of.seed ^ 0x52454c4f4144);
+  const auto last = static_cast<std::uint64_t>(of.orders) * 2 * 9 / 10;
+  for (int i = 0; i < of.reloads; ++i)
+    strikes.push_back({.at_progress = static_cast<std::int64_t>(random.below(last)),
+                       .victim = role::relay,
+                       .index = i % 2,
+                       .how = blow::reload});
+  std::ranges::sort(strikes, {}, &strike::at_progress);
+  return strikes;
+}
+
 }  // namespace storm

@@ -12,6 +12,14 @@ struct settings {
   int orders = 10'000;
   int strikes = 20;
   std::string data;  // a folder with orders.db, warehouse.db and broker.db
+
+  // Over the services of a daemon's file (services.hpp). Empty: one service, and relays of the storm's own.
+  std::string config = {};
+  std::string settled = {};      // the program
+  std::string second_host = {};  // words before the command of every second process: "ip netns exec other"
+  int reloads = 0;               // how often a daemon is told to read a file that has changed
+  int seconds = 0;               // the orders come over this time; 0: as fast as they are committed
+  std::int64_t began_ms = 0;     // when that time began, since 1970
 };
 
 constexpr int producers = 2;
@@ -31,8 +39,9 @@ enum class role { producer, relay, consumer };
 const char* name_of(role r);
 
 enum class blow {
-  kill,   // SIGKILL; a new process takes its place
-  pause,  // SIGSTOP past its lease, then SIGCONT: a zombie that still believes it owns its part
+  kill,    // SIGKILL; a new process takes its place
+  pause,   // SIGSTOP past its lease, then SIGCONT: a zombie that still believes it owns its part
+  reload,  // of a daemon: its file has changed, and SIGHUP
 };
 
 struct strike {
@@ -44,5 +53,7 @@ struct strike {
 
 // Sorted by progress. Tied to progress instead of time, so that a slow machine is hit as often.
 std::vector<strike> make_strikes(const settings& of);
+// For the services of a file, where role::relay is a daemon.
+std::vector<strike> make_service_strikes(const settings& of);
 
 }  // namespace storm

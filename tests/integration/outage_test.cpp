@@ -14,7 +14,7 @@
 #include "settle/dead_letter.hpp"
 #include "settle/error.hpp"
 #include "settle/outbox.hpp"
-#include "support/child_process.hpp"
+#include "support/lock_holder.hpp"
 #include "support/order_world.hpp"
 #include "support/postgres_fixture.hpp"
 #include "support/scenario_broker.hpp"
@@ -45,34 +45,6 @@ std::chrono::seconds how_long() {
   const char* asked = std::getenv("SETTLE_OUTAGE_SECONDS");
   return std::chrono::seconds(asked == nullptr ? 6 : std::stoi(asked));
 }
-
-// Another process that takes a file's write lock when told, and keeps it until told. It is forked before
-// there are threads.
-class lock_holder {
- public:
-  explicit lock_holder(const std::string& path)
-      : process_([&] {
-          take_.await();
-          const auto file = sqlite::open(path, {.busy_timeout = 60s});
-          const auto held = file->begin();
-          taken_.announce();
-          release_.await();
-          return 0;
-        }) {}
-
-  void take() {
-    take_.announce();
-    taken_.await();
-  }
-  void release() {
-    release_.announce();
-    EXPECT_EQ(process_.wait(), 0);
-  }
-
- private:
-  pipe_signal take_, taken_, release_;
-  child_process process_;
-};
 
 // Three producers, each the only one of its customer, so that there is an order to keep. What is refused is
 // tried again until it is known to be committed.
