@@ -9,7 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* no_answer = "no answer within 2 s; it is asked again each time";
+constexpr const char* no_answer = "no answer within 2 s";
 
 // The time that is left of `answers_within`.
 class patience {

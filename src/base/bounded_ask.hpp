@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -27,14 +28,18 @@ class bounded_ask {
   bounded_ask(const bounded_ask&) = delete;
   bounded_ask& operator=(const bounded_ask&) = delete;
 
-  // Asks, unless a question is under way, and does not wait: for those who ask several at once.
+  // Asks, unless a question is under way, and does not wait: for those who ask several at once. Where there
+  // is no room for a thread nothing is asked, and nobody answers.
   void begin() {
     const std::scoped_lock lock(mutex_);
     if (under_way_) return;
-    if (thread_.joinable()) thread_.join();    // it has ended, or is about to
-    thread_ = std::thread([this] { ask(); });  // it waits for the lock before it notes its answer
-    under_way_ = true;
+    if (thread_.joinable()) thread_.join();  // it has ended, or is about to
     answer_.reset();
+    try {
+      thread_ = std::thread([this] { ask(); });  // it waits for the lock before it notes its answer
+      under_way_ = true;
+    } catch (const std::system_error&) {
+    }
   }
 
   // The answer to what was begun; nothing if there is none after `at_most`.

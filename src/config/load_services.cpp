@@ -1,5 +1,6 @@
 #include "config/load_services.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "config/load_webhooks.hpp"
@@ -132,7 +133,10 @@ class services_loading {
       else if (!entry.is_table)
         read_setting(all_, entry, inside, service_options(), made);
     }
-    if (made.database.empty())
+    const auto is_about_database = [&](const toml_entry& one) {
+      return std::string_view(one.key).substr(prefix.size()).starts_with("database");
+    };
+    if (made.database.empty() && std::ranges::none_of(table.entries, is_about_database))
       all_.refuse(
           table.line, prefix + "database",
           "is missing: a file, a connection string, or database_env or database_file that says where it is");

@@ -162,6 +162,7 @@ TEST_F(configurations, say_what_is_wrong_with_a_secret_without_quoting_it) {
       << found;
   EXPECT_NE(found.find("FILE:4: service.b.database_file names a file that cannot be read"), std::string::npos)
       << found;
+  EXPECT_EQ(found.find("is missing"), std::string::npos) << found;
 }
 
 TEST_F(configurations, print_a_file_that_means_the_same) {

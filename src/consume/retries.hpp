@@ -21,7 +21,7 @@ class retries {
  public:
   // Applies a batch, in one transaction if that goes well: which of its messages are done.
   using apply_batch = std::function<std::vector<work*>(batch messages, const std::stop_token& cancel)>;
-  struct parts {
+  struct tools {
     database& db;
     const consumer_options& options;
     const handler_table& handlers;
@@ -32,7 +32,7 @@ class retries {
     reporting& report;
     apply_batch apply;
   };
-  explicit retries(parts with) : with_(std::move(with)) {}
+  explicit retries(tools with) : with_(std::move(with)) {}
 
   // If it is time, looks for some that are due, announces them and runs them; or leaves that to the next
   // batch. Whether some ran.
@@ -44,7 +44,7 @@ class retries {
   std::vector<work*> run(batch messages, timestamp enough, const std::stop_token& cancel);
   void write_down(batch messages, const std::stop_token& cancel);
 
-  parts with_;
+  tools with_;
 };
 
 }  // namespace settle::consume
