@@ -35,6 +35,15 @@ constexpr std::string_view greet_briefly =
     "select set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), $1 is null),"
     " pg_is_in_recovery()";
 
+// A client whose host has vanished inside of a transaction keeps its locks, and holds up the relays of its
+// outbox, for as long as the server takes the line for whole; by the kernel's defaults that is two hours.
+// Here it is 20 s, or less where the server has been told so: keepalives notice it if all was acknowledged,
+// the user timeout if an answer was not. Over a Unix socket the server ignores them.
+constexpr std::string_view watch_line =
+    "select set_config(name, least(nullif(current_setting(name)::bigint, 0), most)::text, false) from (values"
+    " ('tcp_keepalives_idle', 10), ('tcp_keepalives_interval', 5), ('tcp_keepalives_count', 2),"
+    " ('tcp_user_timeout', 20000)) as ours (name, most)";
+
 constexpr int server_version_min = 140000;      // xid8, and pipelines that PostgreSQL itself tests
 constexpr std::size_t queued_max = 256;         // statements per round trip, and posted ones that wait for it
 constexpr std::size_t posted_bytes_max = 8192;  // then they are sent, and the server has something to do
@@ -68,6 +77,7 @@ bool postgres_connection::read_identity(std::string_view sql, const limit& withi
   // A pooler in transaction mode hands sessions around, so nothing may be left in one.
   const auto wait_ms = std::chrono::duration_cast<std::chrono::milliseconds>(with_.busy_timeout).count();
   const value lock_timeout = with_.prepared_statements ? value(std::to_string(wait_ms)) : value();
+  if (with_.prepared_statements) pipeline_->run(watch_line, {});
   pipeline_->run(sql, {&lock_timeout, 1});
   const auto of = round_trip(conn_.get(), *pipeline_, within);
   const auto& answer = pipeline_->steps().back().answer;

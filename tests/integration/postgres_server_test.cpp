@@ -180,5 +180,23 @@ TEST_F(postgres_server, that_is_told_not_to_wait_for_its_standby_leaves_requests
   EXPECT_TRUE(leaves_in_doubt([&] { keys->claim({.who = {"shop", "ann", "l"}}); }));
 }
 
+// What it is for is seen in tests/storm/two_hosts: a host that is cut off holds up nobody for longer.
+TEST(postgres_session, asks_the_server_to_notice_soon_that_its_client_is_gone) {
+  if (const auto why = postgres_missing(); !why.empty()) GTEST_SKIP() << why;
+  const auto over_tcp = with(postgres_conninfo(), "host=127.0.0.1");
+  const auto setting = [](database& db, const char* name) {
+    return db.read().execute("select current_setting($1)", {name})[0][0].text();
+  };
+  const auto db = postgres::open(over_tcp);
+  EXPECT_EQ(setting(*db, "tcp_keepalives_idle"), "10");
+  EXPECT_EQ(setting(*db, "tcp_keepalives_interval"), "5");
+  EXPECT_EQ(setting(*db, "tcp_keepalives_count"), "2");
+  EXPECT_EQ(setting(*db, "tcp_user_timeout"), "20000");
+  const auto told =
+      postgres::open(with(over_tcp, "options='-c tcp_user_timeout=7000 -c tcp_keepalives_idle=60'"));
+  EXPECT_EQ(setting(*told, "tcp_user_timeout"), "7000") << "a server that notices sooner is left alone";
+  EXPECT_EQ(setting(*told, "tcp_keepalives_idle"), "10");
+}
+
 }  // namespace
 }  // namespace settle::test
