@@ -45,9 +45,11 @@ int wait_for_signal() {
   return received;
 }
 
-// From here on the next signal kills: whoever sends two does not want to wait.
-void take_no_more_signals() {
-  const auto set = awaited_signals();
+// From here on the next one that asks to stop kills: whoever sends two does not want to wait. There is nothing
+// left to reload.
+void let_signals_kill() {
+  auto set = awaited_signals();
+  sigdelset(&set, SIGHUP);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
@@ -88,7 +90,7 @@ int serve(const config::loaded& settings, const config::inputs& given) {
   folder.keep();
   int received = wait_for_signal();
   for (; received == SIGHUP; received = wait_for_signal()) reload(running, given, log);
-  take_no_more_signals();
+  let_signals_kill();
   running.stop(received == SIGINT ? "SIGINT" : "SIGTERM");
   return exit_clean;
 }

@@ -244,6 +244,16 @@ TEST_F(daemon_services, leave_what_cannot_change_while_it_runs_to_the_next_start
   EXPECT_TRUE(running->logs(" debug http_request ")) << "the level of the log can";
 }
 
+TEST_F(daemon_services, may_be_reloaded_while_they_stop_and_stop_all_the_same) {
+  const auto running = start("drain_timeout = \"500ms\"\nbusy_timeout = \"1s\"\n" + tables({"orders"}));
+  ASSERT_TRUE(is_ready(*running));
+  const auto db = sqlite::open(dir.file("orders.db"));
+  const auto blocking = db->begin();  // so that the stop takes a while
+  ::kill(running->pid(), SIGTERM);
+  ASSERT_TRUE(running->logs(" info stopping ")) << running->log();
+  EXPECT_EQ(running->end(SIGHUP).code, 0);
+}
+
 // Proves O10, C1
 TEST_F(daemon_services, lose_and_double_nothing_while_the_file_is_read_again_ten_times) {
   const auto few = tables({"orders", "payments"});
