@@ -116,17 +116,12 @@ void app::start_http(const services& all) {
   } catch (const error& e) {
     throw startup_error(fmt::format("{}; name another address with --listen", e.what()));
   }
-}
-
-// With the port that was chosen.
-config::address app::listening_on() const {
-  auto at = config::parse_address(settings_.listen).value();
-  at.port = http_->port();
-  return at;
+  listening_on_ = where;
+  listening_on_.port = http_->port();
 }
 
 void app::say_started() {
-  const auto at = listening_on();
+  const auto& at = listening_on_;
   const auto what = settings_.is_short() ? compose::without_secrets(settings_.services.front().database)
                                          : fmt::format("of {} services", settings_.services.size());
   env_.log->write(log_level::info, "started",
@@ -156,7 +151,7 @@ void app::announce_ready(const std::string& service) {
   service_log log(log_, service);
   log.write(
       log_level::info, "ready",
-      {{"listen", config::to_text(listening_on())}, {"after_ms", milliseconds_of(env_.now() - started_)}});
+      {{"listen", config::to_text(listening_on_)}, {"after_ms", milliseconds_of(env_.now() - started_)}});
   if (service.empty()) notify_supervisor("READY=1");
 }
 
