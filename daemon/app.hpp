@@ -59,7 +59,8 @@ class app {
   http::response readiness(const http::request& asked);
   http::response metrics_page();
 
-  config::configuration settings_;
+  config::configuration settings_;  // of the thread that reloads; others ask for nothing of it
+  config::address listening_on_;    // with the port that was chosen; fixed once there are services
   line_log& log_;
   metrics counters_;
   environment env_;
