@@ -60,7 +60,6 @@ class app {
   http::response metrics_page();
 
   config::configuration settings_;  // of the thread that reloads; others ask for nothing of it
-  config::address listening_on_;    // with the port that was chosen; fixed once there are services
   line_log& log_;
   metrics counters_;
   environment env_;

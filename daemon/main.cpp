@@ -45,8 +45,8 @@ int wait_for_signal() {
   return received;
 }
 
-// From here on the next one that asks to stop kills: whoever sends two does not want to wait. There is nothing
-// left to reload.
+// From here on the next one that asks to stop kills: whoever sends two does not want to wait. There is
+// nothing left to reload.
 void let_signals_kill() {
   auto set = awaited_signals();
   sigdelset(&set, SIGHUP);
