@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -58,7 +59,9 @@ struct tcp_proxy::state {
   std::list<link> links;  // the thread's own
 
   std::mutex mutex;
+  std::condition_variable changed;
   bool stopping = false;
+  bool cutting = false;
   struct plan {
     direction which;
     fault what;
@@ -143,6 +146,11 @@ struct tcp_proxy::state {
       {
         const std::scoped_lock lock(mutex);
         if (stopping) return;
+        if (std::exchange(cutting, false)) {
+          links.clear();
+          changed.notify_all();
+          continue;
+        }
       }
       std::size_t at = 2;
       for (auto one = links.begin(); one != links.end(); at += 2) {
@@ -195,6 +203,13 @@ void tcp_proxy::disarm() {
     state_->struck = false;
   }
   state_->poke();
+}
+
+void tcp_proxy::cut_all() {
+  std::unique_lock lock(state_->mutex);
+  state_->cutting = true;
+  state_->poke();
+  state_->changed.wait(lock, [&] { return !state_->cutting; });
 }
 
 bool tcp_proxy::struck() const {
