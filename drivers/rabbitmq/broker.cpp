@@ -1,5 +1,6 @@
 #include "settle/driver/broker.hpp"
 
+#include "rabbitmq/inspection.hpp"
 #include "rabbitmq/publisher.hpp"
 #include "rabbitmq/subscription.hpp"
 #include "settle/error.hpp"
@@ -26,12 +27,14 @@ void check(const options& with) {
 
 class server_broker final : public broker {
  public:
-  server_broker(address to, const options& with) : to_(std::move(to)), with_(with), publisher_(to_, with_) {}
+  server_broker(address to, const options& with)
+      : to_(std::move(to)), with_(with), publisher_(to_, with_), inspection_(to_, with_) {}
 
   publisher& publishing() override { return publisher_; }
   std::unique_ptr<subscription> subscribe(const subscribe_options& wanted) override {
     return std::make_unique<queue_subscription>(to_, with_, wanted);
   }
+  broker_inspection* inspection() override { return &inspection_; }
   broker_traits traits() const override {
     return {.has_owners = true,
             .has_positions = false,
@@ -44,6 +47,7 @@ class server_broker final : public broker {
   address to_;
   options with_;
   confirming_publisher publisher_;
+  server_inspection inspection_;
 };
 
 }  // namespace

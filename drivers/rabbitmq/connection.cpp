@@ -34,13 +34,14 @@ connection::connection(const address& to, const options& with, const std::string
   try {
     shake_hands(to, with, purpose, within.at_most(with.connect_timeout));
   } catch (...) {
-    thread_ = {};
-    ::close(wake_);
+    end();
     throw;
   }
 }
 
-connection::~connection() {
+connection::~connection() { end(); }
+
+void connection::end() {
   thread_.request_stop();
   wake();
   thread_ = {};

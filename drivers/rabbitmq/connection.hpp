@@ -113,6 +113,7 @@ class connection {
   void shake_hands(const address& to, const options& with, const std::string& purpose, const limit& within);
   void run(const std::stop_token& stop) noexcept;
   void turn(const std::stop_token& stop);
+  void end();
   void take(const frame& one);
   void take_method(const frame& one);
   void take_channel_method(channel_inbox& at, const frame& one);

@@ -57,7 +57,7 @@ std::vector<publish_result> confirming_publisher::publish(std::span<const messag
   busy_ = true;
   lock.unlock();
   try {
-    publish_alone(batch, accepted, results, within);
+    with_fault_points(with_.env, "broker.store", [&] { publish_alone(batch, accepted, results, within); });
   } catch (const std::exception& e) {
     for (const auto i : accepted) results[i] = failed(e.what());
   }

@@ -51,7 +51,7 @@ queue_subscription::queue_subscription(const address& to, const options& with,
       queues_.push_back(&queue);
     }
   }
-  connect(limit::within(call_limits{}.within));
+  with_fault_points(with_.env, "broker.subscribe", [&] { connect(limit::within(call_limits{}.within)); });
 }
 
 queue_subscription::~queue_subscription() { disconnect(); }
@@ -74,6 +74,7 @@ void queue_subscription::connect(const limit& within) {
       const auto members = names{with_.prefix}.members(group_, topic.name);
       amqp_basic_consume_t what{};
       what.queue = as_bytes(members);
+      what.consumer_tag = as_bytes(topic.name);
       control->call(AMQP_BASIC_CONSUME_METHOD, what, within);
     }
     control_ = std::move(control);
@@ -156,7 +157,7 @@ void queue_subscription::notice_probes() {
 fetched queue_subscription::fetch(std::size_t messages_max, const call_limits& limits) {
   const auto within = limit::of(limits);
   notice_ends();
-  await_acknowledged(within);
+  finish_acknowledging(within);
   connect(within);
   notice_probes();
   balance_if_due(within);
@@ -183,42 +184,49 @@ std::vector<delivery> queue_subscription::deliver(std::size_t messages_max) {
   return all;
 }
 
-// The server does not answer acknowledgements. That it answers something that was sent after them shows that
-// it has them: the least that lets a caller notice that nobody listens.
 void queue_subscription::acknowledge(std::span<const delivery_tag> done, const call_limits& limits) {
-  const auto within = limit::of(limits);
-  std::map<std::uint32_t, std::vector<std::uint64_t>> by_partition;
-  for (const auto& tag : done) {
-    const auto& queue =
-        topics_.at(tag.partition >> queue_bits).queues.at(tag.partition & ((1U << queue_bits) - 1));
-    if (queue.on && queue.session == tag.session) by_partition[tag.partition].push_back(tag.number);
-  }
-  bool said = false;
-  for (auto& [partition, tags] : by_partition) {
-    auto& queue = topics_[partition >> queue_bits].queues[partition & ((1U << queue_bits) - 1)];
-    if (queue.on->ended()) continue;
-    for (const auto& words : queue.open.done(std::move(tags))) {
-      amqp_basic_ack_t what{words.tag, words.and_all_before ? 1 : 0};
-      queue.on->send(AMQP_BASIC_ACK_METHOD, what);
-      said = true;
-    }
-  }
-  if (said && control_ && !control_->ended()) {
-    control_->send(AMQP_BASIC_QOS_METHOD, amqp_basic_qos_t{});
-    ++acknowledging_;
-    control_->flush();
-  }
-  await_acknowledged(within);
+  unsent_.insert(unsent_.end(), done.begin(), done.end());
+  finish_acknowledging(limit::of(limits));
 }
 
-void queue_subscription::await_acknowledged(const limit& within) {
+// What fails here is tried again by the next call.
+void queue_subscription::finish_acknowledging(const limit& within) {
+  if (!unsent_.empty()) with_fault_points(with_.env, "broker.acknowledge", [&] { send_acknowledgements(); });
   for (; acknowledging_ > 0 && control_ && !control_->ended(); --acknowledging_)
     control_->await_answer(within);
 }
 
+// The server does not answer acknowledgements. That it answers something that was sent after them shows that
+// it has them: the least that lets a caller notice that nobody listens.
+void queue_subscription::send_acknowledgements() {
+  std::map<queue_state*, std::vector<std::uint64_t>> by_queue;
+  for (const auto& tag : unsent_) {
+    auto& queue = queue_of(tag.partition);
+    if (queue.on && queue.session == tag.session) by_queue[&queue].push_back(tag.number);
+  }
+  bool said = false;
+  for (auto& [queue, tags] : by_queue) {
+    if (queue->on->ended()) continue;
+    for (const auto& words : queue->open.done(std::move(tags))) {
+      amqp_basic_ack_t what{words.tag, words.and_all_before ? 1 : 0};
+      queue->on->send(AMQP_BASIC_ACK_METHOD, what);
+      said = true;
+    }
+  }
+  unsent_.clear();
+  if (!said || !control_ || control_->ended()) return;
+  control_->send(AMQP_BASIC_QOS_METHOD, amqp_basic_qos_t{});
+  ++acknowledging_;
+  control_->flush();
+}
+
+queue_subscription::queue_state& queue_subscription::queue_of(std::uint32_t partition) {
+  return topics_.at(partition >> queue_bits).queues.at(partition & ((1U << queue_bits) - 1));
+}
+
 // The session ends with its channel. If nobody else waits for the queue, it is ours again when we ask.
 void queue_subscription::doubt(std::uint32_t partition) {
-  auto& queue = topics_.at(partition >> queue_bits).queues.at(partition & ((1U << queue_bits) - 1));
+  auto& queue = queue_of(partition);
   if (!queue.on) return;
   queue.assigned = false;  // whoever doubts knows that it is lost
   try {
@@ -233,12 +241,16 @@ void queue_subscription::leave() noexcept {
   try {
     const auto within = limit::within(farewell_within);
     if (on_ && !on_->broken()) {
-      await_acknowledged(within);
+      finish_acknowledging(within);
+      for (const auto& topic : topics_)  // so that nobody counts us from here on
+        if (control_)
+          control_->call(AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t{as_bytes(topic.name), 0}, within);
       on_->close(within);
     }
   } catch (const std::exception&) {  // what was not acknowledged comes again, and is recognised
   }
   disconnect();
+  unsent_.clear();
   revoked_.clear();
   assigned_.clear();
 }

@@ -62,19 +62,22 @@ class queue_subscription final : public subscription, private wakeup {
   void balance(topic_state& of, const limit& within);
   void probe(const queue_state& to, const limit& within);
   void give_up(queue_state& from, const limit& within);
-  void await_acknowledged(const limit& within);
+  void finish_acknowledging(const limit& within);
+  void send_acknowledgements();
+  queue_state& queue_of(std::uint32_t partition);
   std::vector<delivery> deliver(std::size_t messages_max);
 
   address to_;
   options with_;
   std::string group_;
   std::function<void()> before_revoked_;
+  std::unique_ptr<connection> on_;  // outlives the channels, whatever ends the constructor
   std::vector<topic_state> topics_;
   std::vector<queue_state*> queues_;  // of all topics
-  std::unique_ptr<connection> on_;
   std::unique_ptr<topology> topology_;
   std::unique_ptr<channel> control_;
-  int acknowledging_ = 0;  // answers of the server that are to come
+  std::vector<delivery_tag> unsent_;  // done, and not said yet
+  int acknowledging_ = 0;             // answers of the server that are to come
   std::uint32_t sessions_ = 0;
   std::uint64_t seen_ = 0;  // arrivals
   std::size_t turn_ = 0;    // which queue is read first, so that none starves

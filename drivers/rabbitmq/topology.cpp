@@ -264,6 +264,12 @@ void topology::delete_queue(const std::string& name, const limit& within) {
   control(within).call(AMQP_QUEUE_DELETE_METHOD, what, within);
 }
 
+void topology::purge(const std::string& queue, const limit& within) {
+  amqp_queue_purge_t what{};
+  what.queue = as_bytes(queue);
+  control(within).call(AMQP_QUEUE_PURGE_METHOD, what, within);
+}
+
 void topology::remove(const registered& what, const limit& within) {
   if (!what.group.empty()) {
     delete_queue(names_.mark(what.group, what.topic), within);

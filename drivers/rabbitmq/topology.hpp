@@ -70,6 +70,7 @@ class topology {
 
   // With everything that waits in it.
   void remove(const registered& what, const limit& within);
+  void purge(const std::string& queue, const limit& within);
   void remove_registry(const limit& within) { delete_queue(names_.registry(), within); }
 
  private:
