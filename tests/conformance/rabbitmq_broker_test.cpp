@@ -184,6 +184,28 @@ TEST_F(rabbitmq_broker, a_wrong_password_is_told_without_being_quoted) {
   EXPECT_EQ(result.reason.find("wrong-secret"), std::string::npos) << result.reason;
 }
 
+TEST_F(rabbitmq_broker, a_line_with_tls_carries_everything_if_the_server_is_who_it_says) {
+  auto with = storage->options();
+  with.queues = 1;
+  with.ca_file = rabbitmq_ca_file();
+  auto broker = rabbitmq::open(rabbitmq_tls_url(), with);
+  auto member = broker->subscribe({"group", {"orders"}});
+  auto large = make_message(1, "a");
+  for (int i = 0; i < 1'000'000; ++i) large.payload += static_cast<char>(i % 251);
+  publish_all(*broker, {large, make_message(2, "a")});
+  const auto got = collect(*member, 2);
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_TRUE(got[0].content.payload == large.payload);
+  member->acknowledge(tags_of(got));
+  member->leave();
+
+  with.ca_file = "";  // nobody that the system trusts has signed it
+  auto doubtful = rabbitmq::open(rabbitmq_tls_url(), with);
+  const auto result = publish_one(*doubtful, make_message(3, "a"));
+  EXPECT_EQ(result.status, publish_status::destination_failed);
+  EXPECT_NE(result.reason.find("certificate verify failed"), std::string::npos) << result.reason;
+}
+
 TEST_F(rabbitmq_broker, options_out_of_bounds_are_refused) {
   const auto code = [&](auto change) {
     auto with = storage->options();

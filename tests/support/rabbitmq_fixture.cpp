@@ -27,18 +27,21 @@ std::pair<std::size_t, std::size_t> place_of_port(const std::string& url) {
   return {colon + 1, url.find('/', colon) - colon - 1};
 }
 
-}  // namespace
-
-std::string rabbitmq_url() {
-  constexpr auto name = "SETTLE_TEST_RABBITMQ";
-  if (const char* set = std::getenv(name)) return set;
+std::string variable(const std::string& name) {
+  if (const char* set = std::getenv(name.c_str())) return set;
   static const auto lines = output_of("'" SETTLE_SOURCE "/tools/servers' env");
-  const auto start = std::string("export ") + name + "='";
+  const auto start = "export " + name + "='";
   const auto at = lines.find(start);
   if (at == std::string::npos) return {};
   const auto from = at + start.size();
   return lines.substr(from, lines.find('\'', from) - from);
 }
+
+}  // namespace
+
+std::string rabbitmq_url() { return variable("SETTLE_TEST_RABBITMQ"); }
+std::string rabbitmq_tls_url() { return variable("SETTLE_TEST_RABBITMQ_TLS"); }
+std::string rabbitmq_ca_file() { return variable("SETTLE_TEST_RABBITMQ_CA"); }
 
 std::string rabbitmq_missing() {
   if (!rabbitmq_url().empty()) return {};
@@ -77,6 +80,15 @@ void scratch_broker::clear() const {
   rabbitmq::topology at(on, {prefix_});
   for (const auto& one : at.registry(within)) at.remove(one, within);
   at.remove_registry(within);
+}
+
+void scratch_broker::purge() const {
+  const auto within = rabbitmq::limit::within(std::chrono::seconds(60));
+  rabbitmq::connection on(rabbitmq::parse_url(rabbitmq_url()), {}, "settle test", within);
+  rabbitmq::topology at(on, {prefix_});
+  for (const auto& one : at.registry(within))
+    for (int i = 0; i < one.queues; ++i)
+      at.purge(rabbitmq::names{prefix_}.queue(one.group, one.topic, i), within);
 }
 
 }  // namespace settle::test

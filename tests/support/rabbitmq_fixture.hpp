@@ -11,6 +11,10 @@ namespace settle::test {
 // From the environment, or else from `tools/servers env`; empty if there is no such server.
 std::string rabbitmq_url();
 
+// The same over TLS, and the file with the authority that vouches for it.
+std::string rabbitmq_tls_url();
+std::string rabbitmq_ca_file();
+
 // Why tests on RabbitMQ cannot run here; empty if they can. Throws if CI=true, where they have to.
 std::string rabbitmq_missing();
 
@@ -29,6 +33,8 @@ class scratch_broker {
   const std::string& prefix() const { return prefix_; }
   // Everything goes, as if nobody had ever used it.
   void clear() const;
+  // The queues of all groups are empty.
+  void purge() const;
 
  private:
   std::string prefix_;

@@ -62,6 +62,7 @@ struct tcp_proxy::state {
   std::condition_variable changed;
   bool stopping = false;
   bool cutting = false;
+  bool refusing = false;
   struct plan {
     direction which;
     fault what;
@@ -127,6 +128,10 @@ struct tcp_proxy::state {
 
   void accept_one() {
     links.emplace_back(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    {
+      const std::scoped_lock lock(mutex);
+      if (refusing) return links.pop_back();
+    }
     if (::connect(links.back().ends[1].get(), reinterpret_cast<const sockaddr*>(&server), sizeof server) != 0)
       links.pop_back();
   }
@@ -210,6 +215,11 @@ void tcp_proxy::cut_all() {
   state_->cutting = true;
   state_->poke();
   state_->changed.wait(lock, [&] { return !state_->cutting; });
+}
+
+void tcp_proxy::refuse(bool refusing) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->refusing = refusing;
 }
 
 bool tcp_proxy::struck() const {
