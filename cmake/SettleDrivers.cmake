@@ -1,10 +1,12 @@
 # The drivers. Each is a folder of drivers/, an object library that alone knows its client library, and a component of the
-# installed package. All but SQLite, the embedded default, can be left out: -DSETTLE_POSTGRES=OFF, -DSETTLE_REDIS=OFF.
+# installed package. All but SQLite, the embedded default, can be left out: -DSETTLE_POSTGRES=OFF, -DSETTLE_REDIS=OFF,
+# -DSETTLE_RABBITMQ=OFF.
 #
 # A new one needs its folder, an option and its lines here, and src/compose/NAME.cpp with src/compose/without_NAME.cpp,
 # which says to whoever asks for it that this build does not have it.
 option(SETTLE_POSTGRES "The PostgreSQL driver; needs libpq" ON)
 option(SETTLE_REDIS "The Redis driver; needs hiredis" ON)
+option(SETTLE_RABBITMQ "The RabbitMQ driver; needs librabbitmq, and libssl for amqps" ON)
 
 set(SETTLE_DRIVERS "")           # of this build
 set(SETTLE_DRIVERS_LEFT_OUT "")
@@ -12,9 +14,9 @@ set(SETTLE_CLIENTS "")           # what the drivers of this build link
 set(SETTLE_FIND_CLIENTS "")      # a line each: how users of the archive find them
 set(SETTLE_CLIENT_FLAGS "")      # likewise, for pkg-config
 
-# settle_driver(<name> CLIENT <target or library> [FIND <arguments of find_dependency>] [FLAGS <linker flags>])
+# settle_driver(<name> CLIENT <targets or libraries> [FIND <arguments of find_dependency>] [FLAGS <linker flags>])
 macro(settle_driver name)
-  cmake_parse_arguments(of "" "CLIENT;FLAGS" "FIND" ${ARGN})
+  cmake_parse_arguments(of "" "FLAGS" "CLIENT;FIND" ${ARGN})
   list(APPEND SETTLE_DRIVERS ${name})
   list(APPEND SETTLE_CLIENTS ${of_CLIENT})
   set(settle_client_of_${name} ${of_CLIENT})
@@ -53,6 +55,16 @@ if(SETTLE_REDIS)
   settle_driver(redis CLIENT hiredis FLAGS -lhiredis)
 else()
   list(APPEND SETTLE_DRIVERS_LEFT_OUT redis)
+endif()
+
+if(SETTLE_RABBITMQ)
+  find_library(SETTLE_LIBRABBITMQ rabbitmq)
+  if(NOT SETTLE_LIBRABBITMQ)
+    settle_missing_client(rabbitmq "librabbitmq")
+  endif()
+  settle_driver(rabbitmq CLIENT rabbitmq OpenSSL::SSL FLAGS "-lrabbitmq -lssl")
+else()
+  list(APPEND SETTLE_DRIVERS_LEFT_OUT rabbitmq)
 endif()
 
 string(STRIP "${SETTLE_CLIENT_FLAGS}" SETTLE_CLIENT_FLAGS)

@@ -85,6 +85,8 @@ constexpr std::array table{
     metric{"settle_quantity_takes_total", counter, "resource, outcome",
            "Calls that took a quantity, by what they said; those of transactions that rolled back among "
            "them."},
+    metric{"settle_rabbitmq_discarded_total", counter, "topic",
+           "Messages of a topic without groups that were discarded, as the broker's options say."},
     metric{"settle_relay_failures_total", counter, "fault",
            "Batches that were not fully confirmed: fault is destination or message."},
     metric{"settle_relay_ownership_lost_total", counter, "",

@@ -7,6 +7,7 @@
 #include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "broker/admission.hpp"
 #include "queries/broker.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "settle/error.hpp"
@@ -41,23 +42,6 @@ parameters row_of(const message& m, const topic_info& topic, int partition, time
           blob{m.payload}, now};
 }
 
-// What cannot be read back must not be stored: it would block its partition.
-void check_names(const message& m) {
-  constexpr auto name_max = event_limits::name_bytes_max;
-  constexpr auto text_max = event_limits::header_bytes_max;
-  check_name(m.topic, {"topic", name_max});
-  check_name(m.id, {"message id", text_max, true});
-  check_name(m.source, {"source", text_max, true});
-  check_name(m.type, {"event type", name_max, true});
-  check_name(m.key, {"key", event_limits::key_bytes_max, true});
-  check_name(m.subject, {"subject", text_max, true});
-  check_name(m.content_type, {"content type", name_max, true});
-  for (const auto& [name, content] : m.extensions) {
-    check_name(name, {"attribute name", name_max});
-    check_name(content, {"value of attribute '" + name + "'", text_max, true});
-  }
-}
-
 // What comes behind a message that is not taken is not taken either: a relay sends all of it again, and would
 // leave another copy with every try.
 void refuse_from(std::size_t first, const std::string& why, std::vector<publish_result>& answers) {
@@ -87,30 +71,9 @@ topic_info embedded_broker::ensure_topic(transaction& tx, const std::string& nam
   return {found[0][columns::topic].integer(), static_cast<int>(found[0][columns::partitions].integer())};
 }
 
-// Why a message cannot be stored now, or nothing. A later one of its topic and key must not overtake it.
-std::optional<publish_result> embedded_broker::refusal(const message& m, blocked_keys& blocked) {
-  if (!m.key.empty() && blocked.contains({m.topic, m.key}))
-    return publish_result{publish_status::message_rejected, "an earlier message of its key was rejected"};
-  try {
-    check_names(m);
-  } catch (const error& e) {
-    blocked.emplace(m.topic, m.key);
-    return publish_result{publish_status::message_rejected, e.what()};
-  }
-  return std::nullopt;
-}
-
 std::vector<publish_result> embedded_broker::publish(std::span<const message> batch,
                                                      const call_limits& limits) {
-  std::vector<publish_result> results(batch.size());
-  std::vector<std::size_t> accepted;
-  blocked_keys blocked;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (auto refused = refusal(batch[i], blocked))
-      results[i] = std::move(*refused);
-    else
-      accepted.push_back(i);
-  }
+  auto [results, accepted] = admit(batch);
   if (accepted.empty()) return results;
   if (limits.stop.stop_requested()) {
     for (const auto i : accepted) results[i] = {publish_status::destination_failed, "stopped by the caller"};

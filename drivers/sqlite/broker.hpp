@@ -4,12 +4,8 @@
 
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/batcher.hpp"
@@ -50,8 +46,6 @@ class embedded_broker final : public broker, public publisher {
 
  private:
   using calls = std::span<const std::span<const message>>;
-  using blocked_keys = std::set<std::pair<std::string_view, std::string_view>>;  // topic and key
-  static std::optional<publish_result> refusal(const message& m, blocked_keys& blocked);
   std::vector<std::vector<publish_result>> store(calls waiting);
   broker_room room_for(transaction& tx);
   bool make_room(transaction& tx);

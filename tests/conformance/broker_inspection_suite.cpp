@@ -67,8 +67,8 @@ TEST_P(broker_conformance, inspection_tells_the_groups_their_members_and_their_l
   publish_all(*broker.at, numbered(1, 5));
   const auto got = drain(*member);
   ASSERT_EQ(got.size(), 5u);
-  if (const auto lag = broker.only_group().lag) {
-    EXPECT_EQ(*lag, 5) << "nothing is acknowledged";
+  if (const auto before = broker.only_group(); before.lag && before.lag_has_what_members_hold) {
+    EXPECT_EQ(*before.lag, 5) << "nothing is acknowledged";
   }
   member->acknowledge(tags_of(got));
   const auto group = broker.only_group();
@@ -91,7 +91,8 @@ TEST_P(broker_conformance, inspection_tells_when_the_oldest_waiting_message_came
   EXPECT_EQ(broker.only_group().oldest, std::nullopt) << "it was not asked for";
   const auto groups = broker.inside->groups({.with_times = true});
   ASSERT_EQ(groups.size(), 1u);
-  if (!groups[0].lag) return;
+  if (!groups[0].lag || broker.inside->log() == nullptr) return;  // it does not look into messages
+  EXPECT_EQ(groups[0].lag, 2);
   ASSERT_TRUE(groups[0].oldest && groups[0].newest);
   EXPECT_LE(*groups[0].oldest, *groups[0].newest);
 }

@@ -20,6 +20,19 @@ namespace {
 constexpr auto in_good_time = 5s;
 constexpr duration longest_wait = 10s;
 
+// Something, unless nothing comes for the quiet time.
+fetched fetch_unless_quiet(subscription& from) {
+  const auto until = steady::now() + quiet_time;
+  while (true) {
+    auto some = from.fetch(100);
+    const auto left = std::chrono::duration_cast<duration>(until - steady::now());
+    if (!some.deliveries.empty() || !some.assigned.empty() || !some.revoked.empty() ||
+        left <= duration::zero())
+      return some;
+    from.arrivals().wait(left, {});
+  }
+}
+
 void expect_growing(const names& payloads, const std::string& key) {
   for (std::size_t i = 1; i < payloads.size(); ++i)
     EXPECT_LT(std::stoi(payloads[i - 1]), std::stoi(payloads[i])) << key;
@@ -66,9 +79,9 @@ std::vector<delivery> collect(subscription& from, std::size_t count) {
 std::vector<delivery> drain(subscription& from) {
   std::vector<delivery> all;
   while (true) {
-    auto more = from.fetch(100).deliveries;
-    if (more.empty()) return all;
-    std::ranges::move(more, std::back_inserter(all));
+    auto some = fetch_unless_quiet(from);
+    if (some.deliveries.empty() && some.assigned.empty() && some.revoked.empty()) return all;
+    std::ranges::move(some.deliveries, std::back_inserter(all));
   }
 }
 
@@ -98,7 +111,7 @@ std::map<std::string, names> payloads_by_key(const std::vector<delivery>& delive
 everything_fetched fetch_all(subscription& from) {
   everything_fetched all;
   while (true) {
-    auto some = from.fetch(100);
+    auto some = fetch_unless_quiet(from);
     std::ranges::move(some.revoked, std::back_inserter(all.revoked));
     std::ranges::move(some.assigned, std::back_inserter(all.assigned));
     for (auto& one : some.deliveries) {

@@ -35,11 +35,19 @@ class broker_storage {
 
   // Lets every call wait for as long as the caller does, until it is told otherwise. False: it cannot.
   virtual bool hang(bool /*hanging*/) { return false; }
+
+  // For how long nothing has to come before a test believes that nothing will. A broker behind a line needs
+  // some.
+  virtual duration quiet_time() const { return duration::zero(); }
 };
+
+// Of the storage that is tested: what drain() and fetch_all() wait for.
+inline duration quiet_time = duration::zero();
 
 struct broker_driver {
   std::string name;
   std::function<std::unique_ptr<broker_storage>()> fresh;
+  std::function<std::string()> missing = {};  // why the broker cannot be had here, or empty
 };
 
 inline std::string broker_name(const ::testing::TestParamInfo<broker_driver>& of) { return of.param.name; }
@@ -47,6 +55,14 @@ inline void PrintTo(const broker_driver& driver, std::ostream* out) { *out << dr
 
 class broker_conformance : public ::testing::TestWithParam<broker_driver> {
  protected:
+  void SetUp() override {
+    const auto why = GetParam().missing ? GetParam().missing() : std::string();
+    if (!why.empty()) GTEST_SKIP() << why;
+    storage_ = GetParam().fresh();
+    quiet_time = storage_->quiet_time();
+  }
+  void TearDown() override { quiet_time = duration::zero(); }
+
   broker_storage& storage() { return *storage_; }
   std::unique_ptr<broker> open(int partitions = 4) { return storage_->open(partitions); }
 
@@ -59,7 +75,7 @@ class broker_conformance : public ::testing::TestWithParam<broker_driver> {
   void rebalance(const std::vector<subscription*>& members);
 
  private:
-  std::unique_ptr<broker_storage> storage_ = GetParam().fresh();
+  std::unique_ptr<broker_storage> storage_;
 };
 
 // A message numbered `number` of a key; its payload is the number.

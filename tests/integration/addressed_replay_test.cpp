@@ -31,6 +31,7 @@ void PrintTo(const replay_case& one, std::ostream* out) { *out << name_of(one); 
 // The warehouse fails; billing, which listens to the same topic, does not.
 struct addressed_replay : ::testing::TestWithParam<replay_case> {
   void SetUp() override {
+    if (const auto missing = on.missing(); !missing.empty()) GTEST_SKIP() << missing;
     if (GetParam().speaks == dialect::postgres) {
       if (const auto missing = test::postgres_missing(); !missing.empty()) GTEST_SKIP() << missing;
       servers.emplace();
@@ -135,8 +136,7 @@ TEST_P(addressed_replay, of_what_still_fails_stops_and_leaves_the_letters_as_the
 TEST_P(addressed_replay, is_how_an_operator_allows_what_came_back_after_its_records_had_expired) {
   const auto forgetful = [&] { return world->make_consumer({.name = "hurried", .dedup_keep = 1h}); };
   const auto run = [&](consumer& c) {
-    while (world->relay().run_once() || replays->run_once() || c.run_once()) {
-    }
+    world->until_quiet([&] { return world->relay().run_once() || replays->run_once() || c.run_once(); });
   };
   auto first = forgetful();
   run(*first);
@@ -167,14 +167,14 @@ TEST_P(addressed_replay, is_how_an_operator_allows_what_came_back_after_its_reco
   EXPECT_EQ(replayed(late), 3) << "and now all of that reason";
 }
 
-INSTANTIATE_TEST_SUITE_P(on, addressed_replay,
-                         ::testing::Values(replay_case{dialect::sqlite, test::broker_kind::embedded},
-                                           replay_case{dialect::postgres, test::broker_kind::embedded},
-                                           replay_case{dialect::sqlite, test::broker_kind::log_in_memory},
-                                           replay_case{dialect::postgres, test::broker_kind::log_in_memory},
-                                           replay_case{dialect::sqlite, test::broker_kind::queue_in_memory},
-                                           replay_case{dialect::postgres,
-                                                       test::broker_kind::queue_in_memory}),
+std::vector<replay_case> every_case() {
+  std::vector<replay_case> all;
+  for (const auto broker : test::every_broker())
+    for (const auto speaks : {dialect::sqlite, dialect::postgres}) all.push_back({speaks, broker});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(on, addressed_replay, ::testing::ValuesIn(every_case()),
                          [](const auto& of) { return name_of(of.param); });
 
 }  // namespace

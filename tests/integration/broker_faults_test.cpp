@@ -107,7 +107,7 @@ TEST_P(broker_faults, what_a_killed_process_had_in_hand_is_applied_by_the_next) 
   expect_all_applied(world);
 }
 
-INSTANTIATE_TEST_SUITE_P(on, broker_faults, ::testing::ValuesIn(test::every_broker),
+INSTANTIATE_TEST_SUITE_P(on, broker_faults, ::testing::ValuesIn(test::every_broker()),
                          [](const auto& of) { return name_of(of.param); });
 
 // Those that the brokers in memory have on request.

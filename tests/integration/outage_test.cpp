@@ -17,6 +17,7 @@
 #include "support/lock_holder.hpp"
 #include "support/order_world.hpp"
 #include "support/postgres_fixture.hpp"
+#include "support/producers.hpp"
 #include "support/scenario_broker.hpp"
 
 namespace settle::test {
@@ -45,39 +46,6 @@ std::chrono::seconds how_long() {
   const char* asked = std::getenv("SETTLE_OUTAGE_SECONDS");
   return std::chrono::seconds(asked == nullptr ? 6 : std::stoi(asked));
 }
-
-// Three producers, each the only one of its customer, so that there is an order to keep. What is refused is
-// tried again until it is known to be committed.
-class producers {
- public:
-  explicit producers(order_world& world) {
-    for (int first = 0; first < 3; ++first)
-      threads_.emplace_back([this, &world, first](const std::stop_token& stop) {
-        for (int number = first; !stop.stop_requested(); number += 3) {
-          place(world, number);
-          ++placed;
-          std::this_thread::sleep_for(2ms);
-        }
-      });
-  }
-
-  void stop() { threads_.clear(); }
-
-  std::atomic<std::int64_t> placed = 0;
-
- private:
-  static void place(order_world& world, int number) {
-    while (true) try {
-        world.place(number);
-        return;
-      } catch (const error& e) {
-        if (!e.retryable() && !e.outcome_unknown()) throw;
-        std::this_thread::sleep_for(20ms);
-      }
-  }
-
-  std::vector<std::jthread> threads_;
-};
 
 class outage : public ::testing::TestWithParam<outage_case> {
  protected:
@@ -127,19 +95,6 @@ class outage : public ::testing::TestWithParam<outage_case> {
            world.log().count("service_failed");
   }
 
-  static std::int64_t shipped(order_world& world) {
-    try {
-      return world.warehouse().read().execute("select count(*) from shipments")[0][0].integer();
-    } catch (const error&) {  // of a connection from before
-      return 0;
-    }
-  }
-
-  static void await(const std::function<bool()>& true_at_last) {
-    const auto give_up = std::chrono::steady_clock::now() + 10min;
-    while (!true_at_last() && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(20ms);
-  }
-
   static constexpr duration lease_ttl = 2s;
   temp_dir dir;
   scenario_broker broker{GetParam().broker, {"warehouse"}, lease_ttl};
@@ -166,17 +121,7 @@ TEST_P(outage, under_load_ends_without_failed_events_dead_letters_or_disorder) {
     load.stop();
     await([&] { return shipped(world) >= load.placed; });
   }
-  const auto report = world.verify();
-  for (const auto& found : report.findings)
-    if (!broker.is_intact(report)) ADD_FAILURE() << found.kind << " " << found.subject << " " << found.detail;
-  EXPECT_TRUE(broker.is_intact(report));
-  EXPECT_EQ(report.committed, load.placed);
-  EXPECT_EQ(report.applied, load.placed);
-  EXPECT_EQ(report.pending + report.given_up, 0);
-  EXPECT_TRUE(failed_events(world.orders()).empty());
-  EXPECT_TRUE(dead_letters(world.warehouse()).empty());
-  EXPECT_EQ(world.consumer().counts().failures, 0) << "it is nobody's fault";
-  EXPECT_EQ(world.log().count("outbox_event_rejected"), 0u);
+  expect_unharmed(world, load.placed, [&](const auto& report) { return broker.is_intact(report); });
 }
 
 INSTANTIATE_TEST_SUITE_P(

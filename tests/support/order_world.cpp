@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <stdexcept>
+#include <thread>
 
 #include "base/zoo.hpp"
 #include "compose/service_database.hpp"
@@ -123,10 +124,22 @@ void order_world::place(int number) {
 }
 
 void order_world::drain() {
-  bool busy = true;
-  while (busy) {
-    busy = relay_->run_once();
-    busy = consumer_->run_once() || busy;
+  until_quiet([&] {
+    const bool published = relay_->run_once();
+    return consumer_->run_once() || published;
+  });
+}
+
+void order_world::until_quiet(const std::function<bool()>& step) const {
+  using steady = std::chrono::steady_clock;
+  auto quiet_since = steady::now();
+  while (true) {
+    if (step())
+      quiet_since = steady::now();
+    else if (steady::now() - quiet_since >= options_.quiet_time)
+      return;
+    else
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 

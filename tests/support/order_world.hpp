@@ -54,6 +54,8 @@ struct world_options {
   std::string warehouse = {};
   // Another broker than the embedded one; it gets the environment with its fault points.
   std::function<std::unique_ptr<settle::broker>(const environment&)> broker = {};
+  // Of a broker behind a line: for how long nothing has to come before drain() believes that nothing will.
+  duration quiet_time = duration::zero();
 };
 
 class order_world {
@@ -65,6 +67,8 @@ class order_world {
 
   // Runs relay and consumer until neither has anything to do.
   void drain();
+  // Repeats a step until it has done nothing, and, with a broker behind a line, nothing for its quiet time.
+  void until_quiet(const std::function<bool()>& step) const;
 
   // More of them on the same files. The consumer's handler is the warehouse's.
   std::unique_ptr<settle::consumer> make_consumer(const consumer_options& options);

@@ -130,5 +130,6 @@ std::string private_server::variable(const std::string& name) const {
 std::string private_server::conninfo() const { return variable("SETTLE_TEST_POSTGRES"); }
 std::string private_server::standby_conninfo() const { return variable("SETTLE_TEST_POSTGRES_STANDBY"); }
 std::string private_server::redis_url() const { return variable("SETTLE_TEST_REDIS"); }
+std::string private_server::rabbitmq_url() const { return variable("SETTLE_TEST_RABBITMQ"); }
 
 }  // namespace settle::test

@@ -60,6 +60,7 @@ class private_server {
   std::string conninfo() const;
   std::string standby_conninfo() const;
   std::string redis_url() const;
+  std::string rabbitmq_url() const;
   // A command of tools/servers on this set: "restart postgres", "crash postgres", "up standby".
   void command(const std::string& words) const;
 

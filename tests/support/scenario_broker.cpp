@@ -10,10 +10,26 @@ std::string name_of(broker_kind kind) {
       return "embedded_broker";
     case broker_kind::log_in_memory:
       return "log_in_memory";
+    case broker_kind::rabbitmq:
+      return "rabbitmq";
     case broker_kind::queue_in_memory:
       break;
   }
   return "queue_in_memory";
+}
+
+rabbitmq_scenarios& on_rabbitmq() {
+  static rabbitmq_scenarios of_this_program;
+  return of_this_program;
+}
+
+std::vector<broker_kind> every_broker() {
+  if (on_rabbitmq().make != nullptr) return {broker_kind::rabbitmq};
+  return {broker_kind::embedded, broker_kind::log_in_memory, broker_kind::queue_in_memory};
+}
+
+std::string scenario_broker::missing() const {
+  return kind_ == broker_kind::rabbitmq ? on_rabbitmq().missing() : std::string();
 }
 
 scenario_broker::scenario_broker(broker_kind kind, std::vector<std::string> consumers,
@@ -23,6 +39,10 @@ scenario_broker::scenario_broker(broker_kind kind, std::vector<std::string> cons
 }
 
 void scenario_broker::reset() {
+  if (kind_ == broker_kind::rabbitmq && missing().empty()) {
+    if (!server_) server_ = on_rabbitmq().make(consumers_);
+    server_->reset();
+  }
   if (kind_ == broker_kind::log_in_memory) log_ = std::make_unique<memory_log_server>(session_timeout_);
   if (kind_ != broker_kind::queue_in_memory) return;
   queue_ = std::make_unique<memory_queue_server>(session_timeout_);
@@ -32,11 +52,16 @@ void scenario_broker::reset() {
 world_options scenario_broker::with(world_options options) {
   if (in_memory() != nullptr)
     options.broker = [this](const environment& env) { return in_memory()->open(env); };
+  if (server_) {
+    options.broker = [this](const environment& env) { return server_->open(env); };
+    options.quiet_time = std::chrono::milliseconds(250);
+  }
   return options;
 }
 
 void scenario_broker::forget_acknowledgements(order_world& in, const std::string& consumer) {
   if (in_memory() != nullptr) return in_memory()->forget_acknowledgements(consumer);
+  if (server_) return server_->forget_acknowledgements(consumer);
   auto tx = in.broker_file().begin();
   tx.execute("update settle_shares set position = 0 where scope like 'group/%/' || $1", {consumer});
   tx.commit();
@@ -44,6 +69,7 @@ void scenario_broker::forget_acknowledgements(order_world& in, const std::string
 
 std::int64_t scenario_broker::messages_stored(order_world& in) const {
   if (in_memory() != nullptr) return static_cast<std::int64_t>(in_memory()->stored().size());
+  if (server_) return server_->messages_stored();
   const auto held = in.broker_file().read().execute("select count(distinct event_id) from broker_messages");
   return held[0][0].integer();
 }

@@ -1,5 +1,5 @@
 // The broker of a scenario that has to end well on every kind of broker: the embedded one, one with logs and
-// one that hands out single messages, both in memory.
+// one that hands out single messages, both in memory, and RabbitMQ in a program of its own.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,28 @@
 
 namespace settle::test {
 
-enum class broker_kind { embedded, log_in_memory, queue_in_memory };
+enum class broker_kind { embedded, log_in_memory, queue_in_memory, rabbitmq };
 
-inline constexpr broker_kind every_broker[] = {broker_kind::embedded, broker_kind::log_in_memory,
-                                               broker_kind::queue_in_memory};
+// A server of its own that a scenario uses.
+class scenario_server {
+ public:
+  virtual ~scenario_server() = default;
+  virtual std::unique_ptr<broker> open(const environment& env) = 0;
+  virtual void reset() = 0;
+  virtual void forget_acknowledgements(const std::string& consumer) = 0;
+  virtual std::int64_t messages_stored() = 0;
+};
+
+// Set in programs that link support/rabbitmq_scenario.cpp: they run the scenarios on RabbitMQ, and there
+// alone.
+struct rabbitmq_scenarios {
+  std::unique_ptr<scenario_server> (*make)(const std::vector<std::string>& consumers) = nullptr;
+  std::string (*missing)() = nullptr;  // why it cannot be had here, or empty
+};
+rabbitmq_scenarios& on_rabbitmq();
+
+// That the scenarios of this program run on.
+std::vector<broker_kind> every_broker();
 
 std::string name_of(broker_kind kind);
 inline void PrintTo(broker_kind kind, std::ostream* out) { *out << name_of(kind); }
@@ -43,6 +61,9 @@ class scenario_broker {
   // Nothing was lost, doubled or invented, and if this broker keeps keys together nothing was reordered.
   bool is_intact(const verify_report& report) const;
 
+  // Why it cannot be had here; empty: it can. Nothing else may be called then.
+  std::string missing() const;
+
   broker_kind kind() const { return kind_; }
   memory_server* in_memory() const { return log_ ? static_cast<memory_server*>(log_.get()) : queue_.get(); }
   memory_log_server& log() const { return *log_; }
@@ -54,6 +75,7 @@ class scenario_broker {
   duration session_timeout_;
   std::unique_ptr<memory_log_server> log_;
   std::unique_ptr<memory_queue_server> queue_;
+  std::unique_ptr<scenario_server> server_;
 };
 
 }  // namespace settle::test

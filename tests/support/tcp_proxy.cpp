@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -58,7 +59,10 @@ struct tcp_proxy::state {
   std::list<link> links;  // the thread's own
 
   std::mutex mutex;
+  std::condition_variable changed;
   bool stopping = false;
+  bool cutting = false;
+  bool refusing = false;
   struct plan {
     direction which;
     fault what;
@@ -124,6 +128,10 @@ struct tcp_proxy::state {
 
   void accept_one() {
     links.emplace_back(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    {
+      const std::scoped_lock lock(mutex);
+      if (refusing) return links.pop_back();
+    }
     if (::connect(links.back().ends[1].get(), reinterpret_cast<const sockaddr*>(&server), sizeof server) != 0)
       links.pop_back();
   }
@@ -143,6 +151,11 @@ struct tcp_proxy::state {
       {
         const std::scoped_lock lock(mutex);
         if (stopping) return;
+        if (std::exchange(cutting, false)) {
+          links.clear();
+          changed.notify_all();
+          continue;
+        }
       }
       std::size_t at = 2;
       for (auto one = links.begin(); one != links.end(); at += 2) {
@@ -195,6 +208,18 @@ void tcp_proxy::disarm() {
     state_->struck = false;
   }
   state_->poke();
+}
+
+void tcp_proxy::cut_all() {
+  std::unique_lock lock(state_->mutex);
+  state_->cutting = true;
+  state_->poke();
+  state_->changed.wait(lock, [&] { return !state_->cutting; });
+}
+
+void tcp_proxy::refuse(bool refusing) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->refusing = refusing;
 }
 
 bool tcp_proxy::struck() const {

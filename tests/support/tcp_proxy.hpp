@@ -31,6 +31,11 @@ class tcp_proxy {
   void disarm();
   bool struck() const;
 
+  // Closes both ends of every connection there is, and returns when that is done. New ones live.
+  void cut_all();
+  // Whoever connects from now on is cut at once, until told otherwise.
+  void refuse(bool refusing);
+
   // How often, on all connections together, the client spoke after the server or first.
   std::size_t round_trips() const;
 

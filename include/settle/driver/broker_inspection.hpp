@@ -40,6 +40,7 @@ struct inspected_group {
   std::int64_t members_alive = 0;
   std::optional<std::int64_t> lag;  // messages that it has not acknowledged; none: the broker does not say
   std::optional<timestamp> oldest, newest;  // when the first and the last of them came, if that was asked for
+  bool lag_has_what_members_hold = true;    // false: the broker counts only what it has not handed out
 };
 
 struct inspect_groups {

@@ -1,0 +1,263 @@
+#include "rabbitmq/subscription.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/pause.hpp"
+#include "base/text.hpp"
+#include "settle/event.hpp"
+
+namespace settle::inline v0::rabbitmq {
+namespace {
+
+// A tag's partition number holds the topic's index in the subscription and the queue's within the group.
+constexpr std::uint32_t queue_bits = 16;
+constexpr duration farewell_within = std::chrono::seconds(2);
+
+void check(const subscribe_options& wanted) {
+  check_name(wanted.group, {"group", event_limits::name_bytes_max});
+  if (wanted.topics.empty()) throw error(errc::invalid_argument, "a subscription needs at least one topic");
+  std::set<std::string_view> seen;
+  for (const auto& topic : wanted.topics) {
+    check_name(topic, {"topic", event_limits::name_bytes_max});
+    if (!seen.insert(topic).second)
+      throw error(errc::invalid_argument, fmt::format("topic {} is listed twice in one subscription", topic));
+  }
+}
+
+}  // namespace
+
+queue_subscription::queue_subscription(const address& to, const options& with,
+                                       const subscribe_options& wanted)
+    : to_(to), with_(with), group_(wanted.group), before_revoked_(wanted.before_revoked) {
+  check(wanted);
+  const names called{with_.prefix};
+  for (const auto& topic : wanted.topics)
+    if (const auto why = unusable_topic(called, topic); !why.empty())
+      throw error(errc::invalid_name, fmt::format("topic {}: {}", topic, why));
+  topics_.reserve(wanted.topics.size());
+  for (std::uint32_t t = 0; t < wanted.topics.size(); ++t) {
+    auto& topic = topics_.emplace_back(topic_state{.name = wanted.topics[t], .queues = {}});
+    topic.queues.reserve(static_cast<std::size_t>(with_.queues));
+    for (int i = 0; i < with_.queues; ++i) {
+      auto& queue = topic.queues.emplace_back();
+      queue.name = called.queue(group_, topic.name, i);
+      queue.topic = &topic.name;
+      queue.partition = t << queue_bits | static_cast<std::uint32_t>(i);
+      queues_.push_back(&queue);
+    }
+  }
+  with_fault_points(with_.env, "broker.subscribe", [&] { connect(limit::within(call_limits{}.within)); });
+}
+
+queue_subscription::~queue_subscription() { disconnect(); }
+
+// Whatever has no session gets one. Repeats what an earlier call could not finish.
+void queue_subscription::connect(const limit& within) {
+  if (!on_) {
+    auto made = std::make_unique<connection>(to_, with_, "settle consumer " + group_, within);
+    auto layout = std::make_unique<topology>(*made, names{with_.prefix});
+    for (auto& topic : topics_) layout->declare_group(group_, topic.name, with_.queues, within);
+    on_ = std::move(made);
+    topology_ = std::move(layout);
+    balanced_at_ = with_.env.now();
+  }
+  if (!control_ || control_->ended()) {
+    control_.reset();
+    acknowledging_ = 0;
+    auto control = std::make_unique<channel>(*on_, within);
+    for (const auto& topic : topics_) {
+      const auto members = names{with_.prefix}.members(group_, topic.name);
+      amqp_basic_consume_t what{};
+      what.queue = as_bytes(members);
+      what.consumer_tag = as_bytes(topic.name);
+      control->call(AMQP_BASIC_CONSUME_METHOD, what, within);
+    }
+    control_ = std::move(control);
+  }
+  for (auto* queue : queues_)
+    if (!queue->on) consume(*queue, within);
+}
+
+void queue_subscription::consume(queue_state& from, const limit& within) {
+  auto on = std::make_unique<channel>(*on_, within);
+  amqp_basic_qos_t ahead{};
+  ahead.prefetch_count = static_cast<std::uint16_t>(with_.prefetch);
+  on->call(AMQP_BASIC_QOS_METHOD, ahead, within);
+  amqp_basic_consume_t what{};
+  what.queue = as_bytes(from.name);
+  try {
+    on->call(AMQP_BASIC_CONSUME_METHOD, what, within);
+  } catch (const refused& e) {
+    if (e.why().code != code_not_found) throw;
+    throw error(errc::destination_unavailable,
+                fmt::format("queue {} of group {} has been deleted; what was published since is lost to the "
+                            "group. Delete its mark {} to have it created anew",
+                            from.name, group_, names{with_.prefix}.mark(group_, *from.topic)));
+  }
+  from.on = std::move(on);
+  from.session = ++sessions_;
+}
+
+void queue_subscription::end_session(queue_state& of) {
+  of.on.reset();
+  if (std::exchange(of.assigned, false)) {
+    const auto reported = std::ranges::find(assigned_, of.partition, &assigned_partition::partition);
+    if (reported != assigned_.end())
+      assigned_.erase(reported);  // nobody has heard of it
+    else
+      revoked_.push_back(of.partition);
+  }
+  of.probed = false;
+  of.open = {};
+}
+
+void queue_subscription::disconnect() {
+  for (auto* queue : queues_) end_session(*queue);
+  control_.reset();
+  topology_.reset();
+  on_.reset();
+  acknowledging_ = 0;
+}
+
+void queue_subscription::notice_ends() {
+  if (!on_) return;
+  if (const auto why = on_->broken()) {
+    with_.env.log->write(log_level::warning, "broker_connection_lost", {{"group", group_}, {"error", *why}});
+    return disconnect();
+  }
+  for (auto* queue : queues_) {
+    const auto why = queue->on ? queue->on->ended() : std::nullopt;
+    if (!why) continue;
+    with_.env.log->write(log_level::warning, "queue_lost",
+                         {{"group", group_}, {"queue", queue->name}, {"error", *why}});
+    end_session(*queue);
+  }
+}
+
+void queue_subscription::assign(queue_state& to) {
+  if (std::exchange(to.assigned, true)) return;
+  assigned_.push_back({to.partition, to.session, fmt::format("rabbitmq/{}/{}", to_.vhost, to.name)});
+}
+
+// Who gets a probe is the active consumer. It is nothing else, so nobody has to wait for its end.
+void queue_subscription::notice_probes() {
+  for (auto* queue : queues_) {
+    const auto probes = queue->on->take_probes();
+    for (const auto tag : probes) queue->on->send(AMQP_BASIC_ACK_METHOD, amqp_basic_ack_t{tag, 0});
+    if (!probes.empty() || queue->on->has_arrivals()) assign(*queue);
+  }
+  control_->flush();
+}
+
+fetched queue_subscription::fetch(std::size_t messages_max, const call_limits& limits) {
+  const auto within = limit::of(limits);
+  notice_ends();
+  finish_acknowledging(within);
+  connect(within);
+  notice_probes();
+  balance_if_due(within);
+  fetched out;
+  out.deliveries = deliver(messages_max);
+  out.revoked = std::exchange(revoked_, {});
+  out.assigned = std::exchange(assigned_, {});
+  return out;
+}
+
+std::vector<delivery> queue_subscription::deliver(std::size_t messages_max) {
+  std::vector<delivery> all;
+  const auto first = turn_++;
+  for (std::size_t i = 0; i < queues_.size() && all.size() < messages_max; ++i) {
+    auto& from = *queues_[(first + i) % queues_.size()];
+    if (!from.on) continue;
+    for (auto& one : from.on->take(messages_max - all.size())) {
+      assign(from);
+      from.open.delivered(one.tag);
+      all.push_back({.content = read_message(std::move(one.content), *from.topic),
+                     .tag = {from.partition, from.session, one.tag}});
+    }
+  }
+  return all;
+}
+
+void queue_subscription::acknowledge(std::span<const delivery_tag> done, const call_limits& limits) {
+  unsent_.insert(unsent_.end(), done.begin(), done.end());
+  finish_acknowledging(limit::of(limits));
+}
+
+// What fails here is tried again by the next call.
+void queue_subscription::finish_acknowledging(const limit& within) {
+  if (!unsent_.empty()) with_fault_points(with_.env, "broker.acknowledge", [&] { send_acknowledgements(); });
+  for (; acknowledging_ > 0 && control_ && !control_->ended(); --acknowledging_)
+    control_->await_answer(within);
+}
+
+// The server does not answer acknowledgements. That it answers something that was sent after them shows that
+// it has them: the least that lets a caller notice that nobody listens.
+void queue_subscription::send_acknowledgements() {
+  std::map<queue_state*, std::vector<std::uint64_t>> by_queue;
+  for (const auto& tag : unsent_) {
+    auto& queue = queue_of(tag.partition);
+    if (queue.on && queue.session == tag.session) by_queue[&queue].push_back(tag.number);
+  }
+  bool said = false;
+  for (auto& [queue, tags] : by_queue) {
+    if (queue->on->ended()) continue;
+    for (const auto& words : queue->open.done(std::move(tags))) {
+      amqp_basic_ack_t what{words.tag, words.and_all_before ? 1 : 0};
+      queue->on->send(AMQP_BASIC_ACK_METHOD, what);
+      said = true;
+    }
+  }
+  unsent_.clear();
+  if (!said || !control_ || control_->ended()) return;
+  control_->send(AMQP_BASIC_QOS_METHOD, amqp_basic_qos_t{});
+  ++acknowledging_;
+  control_->flush();
+}
+
+queue_subscription::queue_state& queue_subscription::queue_of(std::uint32_t partition) {
+  return topics_.at(partition >> queue_bits).queues.at(partition & ((1U << queue_bits) - 1));
+}
+
+// The session ends with its channel. If nobody else waits for the queue, it is ours again when we ask.
+void queue_subscription::doubt(std::uint32_t partition) {
+  auto& queue = queue_of(partition);
+  if (!queue.on) return;
+  queue.assigned = false;  // whoever doubts knows that it is lost
+  try {
+    if (!queue.on->ended()) queue.on->close(limit::within(with_.connect_timeout));
+    end_session(queue);
+  } catch (const error&) {
+    disconnect();  // whatever the channel holds comes back with the end of the line
+  }
+}
+
+void queue_subscription::leave() noexcept {
+  try {
+    const auto within = limit::within(farewell_within);
+    if (on_ && !on_->broken()) {
+      finish_acknowledging(within);
+      for (const auto& topic : topics_)  // so that nobody counts us from here on
+        if (control_)
+          control_->call(AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t{as_bytes(topic.name), 0}, within);
+      on_->close(within);
+    }
+  } catch (const std::exception&) {  // what was not acknowledged comes again, and is recognised
+  }
+  disconnect();
+  unsent_.clear();
+  revoked_.clear();
+  assigned_.clear();
+}
+
+void queue_subscription::wait(duration at_most, std::stop_token stop) {
+  if (!on_ || on_->broken()) return pause(at_most, stop);
+  seen_ = on_->await_arrivals(seen_, limit::within(at_most, std::move(stop)));
+}
+
+}  // namespace settle::inline v0::rabbitmq

@@ -1,0 +1,94 @@
+// Exchanges and queues as Settle sets them up, and their names.
+//
+//   orders                        the topic's exchange
+//   warehouse/orders              the mark of the group: how many queues it has, and one message once it is
+//   complete warehouse/orders/0 … /7       its queues; lane l goes to queue l mod 8 orders.dlq of a topic for
+//   dead letters: exchange, and a queue that gets everything settle.registry               a message for each
+//   topic and group that was ever made, for those who look
+//
+// "%" and "/" in the names of groups and topics are written %25 and %2F in the names of queues.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rabbitmq/connection.hpp"
+
+namespace settle::inline v0::rabbitmq {
+
+struct names {
+  std::string prefix;
+
+  std::string exchange(std::string_view topic) const { return prefix + std::string(topic); }
+  std::string mark(std::string_view group, std::string_view topic) const;
+  std::string queue(std::string_view group, std::string_view topic, int index) const;
+  std::string members(std::string_view group, std::string_view topic) const;
+  std::string registry() const { return prefix + "settle.registry"; }
+};
+
+inline constexpr std::string_view dead_letter_suffix = ".dlq";
+
+// Why no exchange can have the name of this topic; empty: one can.
+std::string unusable_topic(const names& of, std::string_view topic);
+
+// How many are ready in a queue, and how many consume from it.
+struct queue_state {
+  std::int64_t ready = 0;
+  std::int64_t consumers = 0;
+};
+
+// What was made, in the order of its making. May name what has been removed since.
+struct registered {
+  std::string group;  // empty: the topic alone
+  std::string topic;
+  int queues = 0;
+  friend bool operator==(const registered&, const registered&) = default;
+};
+
+// Asks and declares on a connection, through a channel of its own: the server closes that when it refuses.
+class topology {
+ public:
+  topology(connection& on, names of) : on_(on), names_(std::move(of)) {}
+
+  // The topic's exchange, and for dead letters their queue.
+  void declare_topic(const std::string& topic, const limit& within);
+
+  // All that a group needs on one topic. What is there already is looked at: throws invalid_argument if it
+  // was made with another number of queues, and destination_unavailable if a queue of it has been deleted.
+  void declare_group(const std::string& group, const std::string& topic, int queues, const limit& within);
+
+  // Nothing: there is no such queue.
+  std::optional<queue_state> look_at(const std::string& queue, const limit& within);
+  bool has_exchange(const std::string& name, const limit& within);
+
+  std::vector<registered> registry(const limit& within);
+
+  // With everything that waits in it.
+  void remove(const registered& what, const limit& within);
+  void purge(const std::string& queue, const limit& within);
+  void remove_registry(const limit& within) { delete_queue(names_.registry(), within); }
+
+ private:
+  channel& control(const limit& within);
+  channel& confirming(const limit& within);
+  void declare_exchange(const std::string& name, const limit& within);
+  std::int64_t declare_queue(const std::string& name, table arguments, const limit& within);
+  void bind(const std::string& queue, const std::string& exchange, int first, int step, const limit& within);
+  void put(const std::string& queue, const registered& what, const limit& within);
+  void enter(const registered& what, const limit& within);
+  std::int64_t declare_mark(const std::string& group, const std::string& topic, int queues,
+                            const limit& within);
+  void delete_queue(const std::string& name, const limit& within);
+
+  connection& on_;
+  names names_;
+  std::unique_ptr<channel> control_;
+  std::unique_ptr<channel> confirming_;
+};
+
+}  // namespace settle::inline v0::rabbitmq

@@ -1,0 +1,19 @@
+#include "compose/rabbitmq.hpp"
+
+#include "rabbitmq/address.hpp"
+
+namespace settle::compose {
+
+std::string missing_rabbitmq() { return {}; }
+
+std::unique_ptr<broker> open_rabbitmq(const std::string& url, const rabbitmq::options& with) {
+  return rabbitmq::open(url, with);
+}
+
+std::string rabbitmq_without_secrets(const std::string& url) {
+  const auto at = rabbitmq::parse_url(url);
+  const auto vhost = at.vhost == "/" ? "" : at.vhost;
+  return std::string(at.tls ? "amqps://" : "amqp://") + at.host + ":" + std::to_string(at.port) + "/" + vhost;
+}
+
+}  // namespace settle::compose
