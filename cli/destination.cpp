@@ -28,7 +28,7 @@ broker& destination::open(const std::string& url, compose::broker_options with, 
   auto& one = opened_[url];
   if (one) return *one;
   require_distinct(database, url);
-  require_ready(url, file_kind::broker);
+  if (!compose::is_broker_server(url)) require_ready(url, file_kind::broker);
   one = compose::open_broker(url, with);
   return *one;
 }

@@ -30,6 +30,12 @@ std::string_view option_of(file_kind kind) { return kind == file_kind::service ?
 }
 
 void require_broker_is_file(const std::string& where) {
+  if (compose::is_broker_server(where))
+    throw failure(
+        errc::invalid_argument,
+        fmt::format("this works on the file of an embedded broker, and the broker is {}; a server has "
+                    "tools of its own for it",
+                    compose::broker_without_secrets(where)));
   if (!compose::is_postgres(where)) return;
   throw failure(errc::invalid_argument,
                 "--broker takes a file: the embedded broker is one, also where the service is on PostgreSQL");
@@ -109,7 +115,12 @@ std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
 
 std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path,
                                                        const compose::database_options& with) {
-  return compose::look_into_broker(open_existing(path, file_kind::broker, with));
+  if (!compose::is_broker_server(path))
+    return compose::look_into_broker(open_existing(path, file_kind::broker, with));
+  compose::broker_options options;
+  options.env = with.env;
+  options.rabbitmq.connect_timeout = with.connect_timeout;
+  return compose::look_into_broker(path, options);
 }
 
 std::unique_ptr<database> open_for_publishing(const std::string& path) {
@@ -128,6 +139,7 @@ bool same_file(const std::string& left, const std::string& right) {
 }
 
 void require_distinct(const std::string& service, const std::string& broker) {
+  if (compose::is_broker_server(broker)) return;
   require_broker_is_file(broker);
   if (!compose::is_postgres(service) && same_file(service, broker))
     throw failure(

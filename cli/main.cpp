@@ -15,6 +15,7 @@
 #include "cli/help.hpp"
 #include "cli/hints.hpp"
 #include "cli/usage.hpp"
+#include "compose/service_broker.hpp"
 
 namespace settle::cli {
 
@@ -34,7 +35,10 @@ void add_global_options(CLI::App& program, context& shared) {
                   "Passwords are better in ~/.pgpass or PGPASSWORD. Default: $SETTLE_DATABASE")
       ->envname("SETTLE_DATABASE")
       ->option_text("DB");
-  program.add_option("--broker", shared.broker, "The embedded broker's file, instead of DIR/broker.db")
+  program
+      .add_option("--broker", shared.broker,
+                  "The broker, instead of DIR/broker.db: the file of an embedded one, or a RabbitMQ as\n"
+                  "amqp://… or amqps://…. Passwords are better in a file: see --config")
       ->option_text("FILE");
   program
       .add_option("--config", shared.config,
@@ -81,7 +85,7 @@ void note_given(const CLI::App& program, context& shared) {
   if (by_name) all += argument_text("--service", shared.service);
   if (shared.data_given) all += argument_text("--data", shared.data);
   if (by_database) all += argument_text("--database", compose::without_secrets(shared.database));
-  if (by_broker) all += argument_text("--broker", shared.broker);
+  if (by_broker) all += argument_text("--broker", compose::broker_without_secrets(shared.broker));
 }
 
 int run(context& shared) try {

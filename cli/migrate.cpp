@@ -127,7 +127,7 @@ int migrate_both(context& shared) {
     shared.note_done(told);
   };
   bring(shared.service_path(), file_kind::service);
-  bring(shared.broker_path(), file_kind::broker);
+  if (!compose::is_broker_server(shared.broker_path())) bring(shared.broker_path(), file_kind::broker);
   print(done, shared.json);
   return exit_ok;
 }
@@ -179,7 +179,8 @@ int migrate_all(context& shared) {
         fmt::format("{} migrated", counted(static_cast<std::int64_t>(all.done.size()), "store")));
   };
   for (const auto& one : file.services) bring(one.name, one.database, file_kind::service);
-  for (const auto& one : file.brokers) bring(one.name, one.url, file_kind::broker);
+  for (const auto& one : file.brokers)
+    if (!compose::is_broker_server(one.url)) bring(one.name, one.url, file_kind::broker);
   print(all, shared.json);
   all.failed.throw_if_any();
   return exit_ok;

@@ -85,8 +85,8 @@ int show_all(context& shared) {
     services.push_back(source_of(one));
   }
   for (const auto& one : file.brokers) {
-    all.brokers.push_back(
-        {one.name.empty() ? "broker" : one.name, one.url, given_for(shared, service_at(file, one.name))});
+    all.brokers.push_back({one.name.empty() ? "broker" : one.name, compose::broker_without_secrets(one.url),
+                           given_for(shared, service_at(file, one.name))});
     brokers.push_back(source_of(one));
   }
   const auto inquiry = std::make_shared<inspect::services_inquiry>(std::move(services), std::move(brokers));

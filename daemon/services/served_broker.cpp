@@ -1,6 +1,5 @@
 #include "daemon/services/served_broker.hpp"
 
-#include "compose/service_broker.hpp"
 #include "daemon/data_folder.hpp"
 #include "daemon/services/store_check.hpp"
 
@@ -18,9 +17,9 @@ served_broker::served_broker(config::broker_settings settings, duration busy_tim
 broker& served_broker::get() {
   const std::scoped_lock lock(opening_);
   if (broker_) return *broker_;
-  require_local_file(settings_.url);
+  if (!compose::is_broker_server(settings_.url)) require_local_file(settings_.url);
   auto opened = compose::open_broker(settings_.url, settings_.options);
-  file_ = compose::open_broker_file(settings_.url, settings_.options);
+  view_ = compose::look_into_broker(settings_.url, settings_.options);
   broker_ = std::move(opened);
   return *broker_;
 }
@@ -32,21 +31,20 @@ bool served_broker::is_open() {
 
 std::vector<std::string> served_broker::find_reasons() {
   if (!is_open()) return {"its broker is being opened"};
-  std::vector<std::string> reasons;
-  if (auto why = unanswered_by(*file_, compose::broker_migrations(), troubles_); !why.empty())
-    reasons.push_back(std::move(why));
+  const auto name = compose::broker_without_secrets(settings_.url);
   try {
-    if (auto why = compose::room_trouble(*file_, settings_.options.bytes_max); !why.empty())
-      reasons.push_back(std::move(why));
-  } catch (const std::exception&) {  // it does not answer: that was said above
+    auto why = view_->trouble();
+    is_answered(name, troubles_);
+    return why.empty() ? std::vector<std::string>() : std::vector{std::move(why)};
+  } catch (const std::exception& e) {
+    return {unanswered(name, e, env_, troubles_)};
   }
-  return reasons;
 }
 
 std::optional<gauge_values> served_broker::read_gauges() try {
   if (!is_open()) return std::nullopt;
   gauge_values found;
-  read_broker_gauges(*broker_->inspection(), found);
+  read_broker_gauges(view_->inspection(), found);
   troubles_.is_over("scrape");
   return found;
 } catch (const std::exception& e) {

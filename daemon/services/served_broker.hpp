@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/bounded_ask.hpp"
+#include "compose/service_broker.hpp"
 #include "config/configuration.hpp"
 #include "daemon/api/gauges.hpp"
 #include "daemon/services/troubles.hpp"
 #include "settle/broker.hpp"
-#include "settle/database.hpp"
 
 namespace settle::daemon {
 
@@ -40,7 +40,7 @@ class served_broker {
   troubles troubles_;
   std::mutex opening_;
   std::unique_ptr<broker> broker_;
-  std::unique_ptr<database> file_;  // the same, for those who look into it
+  std::unique_ptr<compose::broker_view> view_;
   bounded_ask<std::vector<std::string>> reasons_;
   bounded_ask<std::optional<gauge_values>> gauges_;
 };

@@ -15,13 +15,15 @@ std::string name_of_trouble(const std::string& store) { return "readiness of " +
 // a newer version has migrated meanwhile.
 std::string unanswered_by(database& store, std::span<const sql::migration> needed, troubles& known) try {
   const auto state = sql::read_migration_state(store, needed);
-  known.is_over(name_of_trouble(store.name()));
+  is_answered(store.name(), known);
   if (state.applied == state.known) return {};
   return fmt::format("{} is at schema version {}, this build needs {}", store.name(), state.applied,
                      state.known);
 } catch (const std::exception& e) {
   return unanswered(store.name(), e, store.env(), known);
 }
+
+void is_answered(const std::string& store, troubles& known) { known.is_over(name_of_trouble(store)); }
 
 // The statement that failed is for the log.
 std::string unanswered(const std::string& store, const std::exception& e, const environment& env,

@@ -1,5 +1,8 @@
 #include "compose/service_broker.hpp"
 
+#include <fmt/format.h>
+
+#include "compose/rabbitmq.hpp"
 #include "compose/service_database.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
 #include "settle/error.hpp"
@@ -11,30 +14,81 @@ namespace {
 
 class embedded_view final : public broker_view {
  public:
-  explicit embedded_view(std::unique_ptr<database> file) : file_(std::move(file)), inspection_(*file_) {}
+  embedded_view(std::unique_ptr<database> file, std::int64_t bytes_max)
+      : file_(std::move(file)), inspection_(*file_), bytes_max_(bytes_max) {}
 
   broker_inspection& inspection() override { return inspection_; }
   const environment& env() const override { return file_->env(); }
+  std::string trouble() override {
+    const auto state = sql::read_migration_state(*file_, broker_migrations());
+    if (state.applied != state.known)
+      return fmt::format("{} is at schema version {}, this build needs {}", file_->name(), state.applied,
+                         state.known);
+    auto tx = file_->read();
+    return sqlite::read_room(tx, bytes_max_).trouble(file_->name());
+  }
 
  private:
   std::unique_ptr<database> file_;
   sqlite::embedded_inspection inspection_;
+  std::int64_t bytes_max_;
+};
+
+class server_view final : public broker_view {
+ public:
+  server_view(std::unique_ptr<broker> server, const environment& env)
+      : server_(std::move(server)), env_(env) {}
+
+  broker_inspection& inspection() override { return *server_->inspection(); }
+  const environment& env() const override { return env_; }
+  std::string trouble() override {
+    inspection().topics(1);
+    return {};
+  }
+
+ private:
+  std::unique_ptr<broker> server_;
+  environment env_;
 };
 
 }  // namespace
 
+bool is_broker_server(std::string_view url) { return is_rabbitmq(url); }
+
 void check_broker(const std::string& url) {
-  if (url.empty() || url.find("://") != std::string::npos || is_postgres(url))
-    throw error(errc::invalid_argument, "a broker is a file; this is none");
+  if (is_broker_server(url)) {
+    if (missing_broker_driver(url).empty()) rabbitmq_without_secrets(url);
+  } else if (url.empty() || url.find("://") != std::string::npos || is_postgres(url)) {
+    throw error(errc::invalid_argument,
+                "a broker is a file or a URL, amqp://… or amqps://…; this is neither");
+  }
+}
+
+std::string missing_broker_driver(std::string_view url) {
+  return is_broker_server(url) ? missing_rabbitmq() : std::string();
+}
+
+std::string broker_without_secrets(const std::string& url) {
+  return is_broker_server(url) ? rabbitmq_without_secrets(url) : url;
 }
 
 bool is_broker_file(database& db) { return db.speaks() == dialect::sqlite && sqlite::is_broker_file(db); }
 
 std::unique_ptr<broker_view> look_into_broker(std::unique_ptr<database> file) {
-  return std::make_unique<embedded_view>(std::move(file));
+  return std::make_unique<embedded_view>(std::move(file), broker_options{}.bytes_max);
 }
 
-std::unique_ptr<broker> open_broker(const std::string& path, const broker_options& with) {
+std::unique_ptr<broker_view> look_into_broker(const std::string& url, const broker_options& with) {
+  if (is_broker_server(url)) return std::make_unique<server_view>(open_broker(url, with), with.env);
+  return std::make_unique<embedded_view>(open_broker_file(url, with), with.bytes_max);
+}
+
+std::unique_ptr<broker> open_broker(const std::string& url, const broker_options& with) {
+  if (is_broker_server(url)) {
+    auto options = with.rabbitmq;
+    options.env = with.env;
+    return open_rabbitmq(url, options);
+  }
   sqlite::broker_options options;
   options.env = with.env;
   options.busy_timeout = with.busy_timeout;
@@ -42,7 +96,7 @@ std::unique_ptr<broker> open_broker(const std::string& path, const broker_option
   options.lease_ttl = with.lease_ttl;
   options.keep = with.keep;
   options.bytes_max = with.bytes_max;
-  return sqlite::open_broker(path, options);
+  return sqlite::open_broker(url, options);
 }
 
 std::unique_ptr<database> open_broker_file(const std::string& path, const broker_options& with) {
@@ -50,10 +104,5 @@ std::unique_ptr<database> open_broker_file(const std::string& path, const broker
 }
 
 std::span<const sql::migration> broker_migrations() { return migrations::sqlite_broker; }
-
-std::string room_trouble(database& file, std::int64_t bytes_max) {
-  auto tx = file.read();
-  return sqlite::read_room(tx, bytes_max).trouble(file.name());
-}
 
 }  // namespace settle::compose

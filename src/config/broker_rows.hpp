@@ -10,7 +10,77 @@
 namespace settle::config {
 
 template <class Settings, auto... At>
-constexpr auto broker_rows() {
+constexpr field_of<Settings> unrouted_word{
+    [](const Settings& from) -> setting_value {
+      const auto kept = reach<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
+                              &rabbitmq::options::without_groups>(from);
+      return std::string(kept == rabbitmq::unrouted::hold ? "hold" : "discard");
+    },
+    [](Settings& to, const setting_value& value) {
+      reach<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
+            &rabbitmq::options::without_groups>(to) =
+          std::get<std::string>(value) == "hold" ? rabbitmq::unrouted::hold : rabbitmq::unrouted::discard;
+    }};
+
+inline constexpr std::array<std::string_view, 2> unrouted_words{"hold", "discard"};
+
+// Of a RabbitMQ.
+template <class Settings, auto... At>
+constexpr auto rabbitmq_rows() {
+  using row = option_of<Settings>;
+  return std::array{
+      row{"broker.queues",
+          kind::count,
+          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
+                &rabbitmq::options::queues>(),
+          {1, 256},
+          "queues",
+          "Of a RabbitMQ: queues of a group and topic that is new, so members of the group that work on it "
+          "at "
+          "once. Fixed for that group from then on."},
+      row{"broker.prefix",
+          kind::text,
+          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
+                &rabbitmq::options::prefix>(),
+          {0, 64},
+          "",
+          "Of a RabbitMQ: what stands before the name of every exchange and queue, for several environments "
+          "in "
+          "one virtual host."},
+      row{.name = "broker.unrouted",
+          .type = kind::choice,
+          .where = unrouted_word<Settings, At...>,
+          .meaning =
+              "Of a RabbitMQ: what becomes of events of a topic that no group listens to. `hold` keeps "
+              "them in the outbox until there is one; `discard` confirms and counts them.",
+          .words = unrouted_words},
+      row{"broker.ca_file",
+          kind::text,
+          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
+                &rabbitmq::options::ca_file>(),
+          {0, 4000},
+          "",
+          "For amqps://: file with the authorities that are trusted, in PEM format. Empty: those of the "
+          "system."},
+      row{"broker.certificate_file",
+          kind::text,
+          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
+                &rabbitmq::options::certificate_file>(),
+          {0, 4000},
+          "",
+          "For amqps://: our certificate, if the server asks for one."},
+      row{"broker.key_file",
+          kind::text,
+          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
+                &rabbitmq::options::key_file>(),
+          {0, 4000},
+          "",
+          "For amqps://: the key of our certificate."},
+  };
+}
+
+template <class Settings, auto... At>
+constexpr auto embedded_broker_rows() {
   using std::chrono::hours;
   using std::chrono::milliseconds;
   using row = option_of<Settings>;
@@ -42,6 +112,11 @@ constexpr auto broker_rows() {
           "when there is room again. From nine tenths on that holds for topics of which a group without "
           "members has messages to read, so that others go on; `/readyz` and the log name the group."},
   };
+}
+
+template <class Settings, auto... At>
+constexpr auto broker_rows() {
+  return joined(embedded_broker_rows<Settings, At...>(), rabbitmq_rows<Settings, At...>());
 }
 
 }  // namespace settle::config

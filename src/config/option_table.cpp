@@ -85,9 +85,11 @@ constexpr std::array in_services_alone{
 constexpr auto of_services = joined(in_services_alone, service_rows<service_settings>());
 
 constexpr std::array in_brokers_alone{
-    broker_option{"url", kind::broker, field<&broker_settings::url>(), bytes_of_store, "",
-                  "Where it is: the file of an embedded broker, created if it is not there. Not on a network "
-                  "filesystem. Required."},
+    broker_option{
+        "url", kind::broker, field<&broker_settings::url>(), bytes_of_store, "",
+        "Where it is: the file of an embedded broker, created if it is not there and not on a network "
+        "filesystem; or a RabbitMQ as amqp://USER:PASSWORD@HOST:PORT/VHOST, amqps:// with TLS. A "
+        "password in it is never shown. Required."},
 };
 constexpr auto of_brokers = joined(in_brokers_alone, without_section(broker_rows<broker_settings>()));
 

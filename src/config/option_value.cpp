@@ -106,12 +106,14 @@ bool is_redis(std::string_view text) try {
 // Why this build cannot use what a setting names; empty: it can.
 std::string without_driver(kind type, std::string_view text) {
   if (type == kind::store) return compose::missing_driver(text);
+  if (type == kind::broker) return compose::missing_broker_driver(text);
   return type == kind::redis && !text.empty() ? compose::missing_redis() : std::string();
 }
 
 // Without what nobody should see.
 std::string shown_text(kind type, const std::string& text) {
   if (type == kind::store) return compose::without_secrets(text);
+  if (type == kind::broker) return compose::broker_without_secrets(text);
   if (type == kind::redis && !text.empty()) return compose::redis_without_secrets(text);
   return text;
 }
@@ -233,7 +235,7 @@ std::string allowed_text(const option_of<Settings>& of) {
       return fmt::format("a file, postgresql://… or 'host=… dbname=… user=…', at most {} bytes",
                          grouped(of.allowed.max));
     case kind::broker:
-      return fmt::format("a file, at most {} bytes", grouped(of.allowed.max));
+      return fmt::format("a file, amqp://… or amqps://…, at most {} bytes", grouped(of.allowed.max));
     case kind::redis:
       return fmt::format("redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER], at most {} bytes",
                          grouped(of.allowed.max));
