@@ -77,12 +77,12 @@ struct channel_inbox {
   bool cancelled = false;  // its queue has gone
 
   // A message whose parts are still coming.
-  struct parts {
+  struct coming_message {
     bool is_return = false;
     arrived_message message = {};
     std::uint64_t missing = 0;
   };
-  std::optional<parts> coming = std::nullopt;
+  std::optional<coming_message> coming = std::nullopt;
 };
 
 class connection {
