@@ -88,7 +88,7 @@ constexpr std::array table{
     metric{"settle_rabbitmq_discarded_total", counter, "topic",
            "Messages of a topic without groups that were discarded, as the broker's options say."},
     metric{"settle_relay_failures_total", counter, "fault",
-           "Batches that were not fully confirmed: fault is destination or message."},
+           "Batches that were not fully confirmed: fault is destination, message or topic."},
     metric{"settle_relay_ownership_lost_total", counter, "",
            "Times that a relay found its part taken over by another."},
     metric{"settle_relay_publish_delay_seconds", histogram, "",

@@ -190,8 +190,8 @@ void confirming_publisher::judge(const attempt& of, const confirms& counted, con
       result = {};
       with_.env.counters->add("settle_rabbitmq_discarded_total", {{"topic", m.topic}});
     } else if (counted.is_returned(n)) {
-      result = failed(
-          fmt::format("no group listens to topic {}: its messages wait until one is created", m.topic));
+      result = {publish_status::topic_unavailable,
+                fmt::format("no group listens to topic {}: its messages wait until one is created", m.topic)};
     } else if (counted.is_refused(n)) {
       result = failed(fmt::format("{} has refused it: a queue is full or not available", to_.name()));
     } else if (largest && m.payload.size() > *largest) {

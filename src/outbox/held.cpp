@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t keys_per_batch = 16;
 constexpr std::int64_t rows_per_key = 32;
 constexpr std::int64_t free_rows = 128;
+constexpr duration no_taker_wait = std::chrono::seconds(5);
+constexpr duration tell_again = std::chrono::minutes(1);
 
 // Behind everything that the share has delivered, before everything that it will deliver, and like no other.
 std::string place_behind(dialect speaks, const cursor& at, std::int64_t number) {
@@ -73,7 +75,7 @@ bool held_events::holds_its_key(timestamp next_at, const std::string& key) const
 void held_events::hold(const held_event& one) {
   if (one.why == fate::delayed || (one.of.key.empty() && one.next_at != held_book::never))
     book_.hold_free(one.next_at);
-  else if (one.why == fate::rejected && holds_its_key(one.next_at, one.of.key))
+  else if ((one.why == fate::rejected || one.why == fate::unwanted) && holds_its_key(one.next_at, one.of.key))
     book_.hold_key(one.of, one.next_at);
   else if (one.why == fate::behind)
     book_.block(one.of);
@@ -83,10 +85,11 @@ void held_events::insert(transaction& tx, std::span<const held_event> held) cons
   std::vector<parameters> rows;
   for (const auto& one : held) {
     const bool rejected = one.why == fate::rejected;
+    const bool has_error = rejected || one.why == fate::unwanted;
     const bool given_up = one.next_at == held_book::never;
     const bool blocks = one.why != fate::delayed && holds_its_key(one.next_at, one.of.key);
     rows.push_back({one.seq, one.tick, static_cast<std::int64_t>(blocks), static_cast<std::int64_t>(rejected),
-                    given_up ? db_.env().now() : one.next_at, rejected ? value(one.error) : value(),
+                    given_up ? db_.env().now() : one.next_at, has_error ? value(one.error) : value(),
                     given_up ? "FAILED" : "WAITING", one.place.empty() ? value() : value(one.place)});
   }
   tx.execute_many(queries::outbox::hold_event, rows);
@@ -181,6 +184,12 @@ std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fate
     const held_key key{row.share, m.topic, m.key};
     stuck.insert(key);
     if (fates[i] == fate::behind && !row.sent_before) unsent.push_back({row.seq});
+    if (fates[i] == fate::unwanted) {
+      const auto next_at = after_no_taker(m.topic, results[i].reason);
+      tx.execute(queries::outbox::note_unwanted,
+                 {row.seq, next_at, results[i].reason, static_cast<std::int64_t>(row.sent_before)});
+      if (!m.key.empty()) book.hold_key(key, next_at);
+    }
     if (fates[i] != fate::rejected) continue;
     const auto next_at = after_rejection(m, row.attempts + 1, results[i].reason);
     const bool blocks = holds_its_key(next_at, m.key);
@@ -199,6 +208,19 @@ std::int64_t held_events::conclude(const batch& sent, std::span<const fate> fate
   tx.commit("relay.retry");
   book_ = std::move(book);
   return static_cast<std::int64_t>(out.size());
+}
+
+timestamp held_events::after_no_taker(const std::string& topic, const std::string& why) {
+  const auto& env = db_.env();
+  const auto now = env.now();
+  env.counters->add("settle_relay_failures_total", {{"fault", "topic"}});
+  auto [said, is_new] = told_.try_emplace(topic, now);
+  if (is_new || now - said->second >= tell_again || now < said->second) {
+    said->second = now;
+    env.log->write(log_level::warning, "topic_unavailable",
+                   {{"outbox", db_.name()}, {"topic", topic}, {"reason", why}});
+  }
+  return now + std::min<duration>(no_taker_wait, options_.retry_wait_max);
 }
 
 timestamp held_events::after_rejection(const message& m, std::int64_t attempts,

@@ -1,7 +1,7 @@
 // Events that their window has passed and that are not out yet: the broker has refused them, they wait behind
-// one of their topic and key that it has refused, or their time has not come. They lie in a table of their
-// own, so that nobody else waits for them; not even the same key on other topics, because no broker keeps an
-// order across topics.
+// one of their topic and key that it has refused, nobody takes their topic, or their time has not come. They
+// lie in a table of their own, so that nobody else waits for them; not even the same key on other topics,
+// because no broker keeps an order across topics.
 //
 // Consumers judge copies by places (consume/retention.hpp), and a held event is delivered after events that
 // come later in the outbox. So it gets a new place, behind all that its share has delivered, in a transaction
@@ -40,7 +40,7 @@ struct held_event {
   std::int64_t seq = 0;
   std::int64_t tick = 0;
   held_key of;
-  fate why{};           // rejected, behind or delayed
+  fate why{};           // rejected, unwanted, behind or delayed
   timestamp next_at{};  // not sent before; held_book::never: given up
   std::string error;
   std::string place;  // if it may have been sent from its window; else empty
@@ -108,6 +108,9 @@ class held_events {
   // Reports that a message was rejected so many times by now. When to try again, or never.
   timestamp after_rejection(const message& m, std::int64_t attempts, const std::string& why) const;
 
+  // Reports, not too often, that nobody takes a topic. When to try again.
+  timestamp after_no_taker(const std::string& topic, const std::string& why);
+
  private:
   void give_places(transaction& tx, batch& all, const std::map<int, cursor>& reached,
                    std::span<const std::size_t> without) const;
@@ -118,6 +121,7 @@ class held_events {
   relay_options options_;
   held_book book_;
   timestamp reloaded_at_{};
+  std::map<std::string, timestamp> told_;  // topics that nobody takes, and when that was said
 };
 
 }  // namespace settle::outbox

@@ -261,6 +261,7 @@ void relay::engine::hold(const sent_window& of, std::span<const outbox::fate> fa
         row.seq, of.found.upto, {row.share, m.topic, m.key}, fates[i], {}, results[i].reason, {}});
     if (fates[i] == fate::delayed) held.next_at = *row.deliver_at;
     if (fates[i] == fate::rejected) held.next_at = held_.after_rejection(m, 1, results[i].reason);
+    if (fates[i] == fate::unwanted) held.next_at = held_.after_no_taker(m.topic, results[i].reason);
     if (of.group.from < maybe_sent_.at(row.share) && fates[i] != fate::delayed) held.place = place_of(m, row);
     held_.hold(held);
   }

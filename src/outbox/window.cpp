@@ -39,6 +39,12 @@ void check_answers(std::size_t messages, std::size_t results) {
                                           " results: publish() returns one per message, in order");
 }
 
+// Of a message that was not confirmed.
+static fate fate_of(publish_status status) {
+  if (status == publish_status::message_rejected) return fate::rejected;
+  return status == publish_status::topic_unavailable ? fate::unwanted : fate::unknown;
+}
+
 std::vector<fate> fates_of(std::span<const message> sent, std::span<const publish_result> results) {
   SETTLE_CHECK(sent.size() == results.size(), "a publisher returns one result per message");
   std::vector<fate> fates(sent.size(), fate::confirmed);
@@ -46,10 +52,11 @@ std::vector<fate> fates_of(std::span<const message> sent, std::span<const publis
   std::map<std::pair<std::string_view, std::string_view>, fate> failed;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     if (results[i].status == publish_status::confirmed) continue;
-    const auto own = results[i].status == publish_status::message_rejected ? fate::rejected : fate::unknown;
+    const auto own = fate_of(results[i].status);
     const auto [first, is_first] = failed.try_emplace({sent[i].topic, sent[i].key}, own);
     const bool alone = is_first || sent[i].key.empty();
-    fates[i] = alone ? own : first->second == fate::rejected ? fate::behind : fate::unknown;
+    const bool is_behind = first->second == fate::rejected || (first->second == own && own == fate::unwanted);
+    fates[i] = alone ? own : is_behind ? fate::behind : fate::unknown;
   }
   return fates;
 }
@@ -68,6 +75,7 @@ window_outcome judge(const share_group& group, const judged_window& done) {
         ++outcome.confirmed;
         break;
       case fate::rejected:
+      case fate::unwanted:
       case fate::behind:
       case fate::delayed:
         outcome.to_hold.push_back(i);

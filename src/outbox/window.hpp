@@ -47,7 +47,8 @@ enum class fate {
   confirmed,
   unknown,   // the destination failed: it may be stored
   rejected,  // and not stored
-  behind,    // not stored either, because an earlier one of its key was rejected
+  unwanted,  // and not stored: nobody takes its topic now
+  behind,    // not stored either, because an earlier one of its key was rejected or unwanted
   delayed,   // not sent: its time has not come
 };
 

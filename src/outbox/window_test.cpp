@@ -148,6 +148,14 @@ TEST(outbox_window, a_share_that_stops_keeps_both_ticks_of_its_window) {
 }
 
 // Proves O4
+TEST(message_fates, of_a_topic_that_nobody_takes_are_unwanted_or_behind_unless_they_may_be_stored) {
+  const publish_result unwanted{publish_status::topic_unavailable, "nobody listens"};
+  const std::vector<message> sent{of_key("a"), of_key("a"), of_key(""), of_key(""), of_key("a")};
+  EXPECT_EQ(fates_of(sent, std::vector{unwanted, unwanted, unwanted, unwanted, down}),
+            (std::vector{fate::unwanted, fate::behind, fate::unwanted, fate::unwanted, fate::unknown}));
+}
+
+// Proves O4
 TEST(message_fates, of_a_rejected_key_only_the_first_message_is_charged) {
   const std::vector<message> sent{of_key("a"), of_key("b"), of_key("a"), of_key("a")};
   EXPECT_EQ(fates_of(sent, std::vector{rejected, confirmed, rejected, down}),

@@ -58,6 +58,7 @@ enum class publish_status {
   confirmed,           // the broker has it durably
   destination_failed,  // nobody's fault but the destination's: try again later, charge no attempt
   message_rejected,    // this message will never be accepted as it is
+  topic_unavailable,   // not stored: nobody takes this topic now. Others go on; try later, charge no attempt
 };
 
 struct publish_result {

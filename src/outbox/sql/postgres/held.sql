@@ -54,11 +54,16 @@ set attempts = attempts + 1, next_at = $2, last_error = $3, blocks = $4::integer
     place = case when $6::integer = 1 then place end
 where seq = $1
 
+-- name: note_unwanted
+update settle.outbox_held
+set next_at = $2, last_error = $3, place = case when $4::integer = 1 then place end
+where seq = $1
+
 -- A clock was set back: in the shares of mask $3 no attempt waits for longer than until $2. One that is due at its own
 -- time has had none.
 -- name: pull_held
 update settle.outbox_held set next_at = $1
-where status = 'WAITING' and attempts > 0 and next_at > $2 and ($3::integer >> (lane & 15)) & 1 = 1
+where status = 'WAITING' and (attempts > 0 or last_error is not null) and next_at > $2 and ($3::integer >> (lane & 15)) & 1 = 1
 
 -- name: read_failed
 select event_id, topic, event_type, aggregate_id, attempts, last_error, created_at, next_at
