@@ -16,7 +16,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-constexpr int services = 20;
+
+int services_of(const bench::options& opts) { return opts.quick ? 3 : 20; }
 
 // A real settled, ended with its scope.
 class daemon_process {
@@ -137,7 +138,7 @@ bench::report idle_statements(const bench::statement_counter& line, const bench:
   r.what = "statements of each of 20 idle services";
   r.unit = "stmts/s";
   r.lower_is_better = true;
-  r.ours = static_cast<double>(line.statements() - before) / (services - 1) /
+  r.ours = static_cast<double>(line.statements() - before) / (services_of(opts) - 1) /
            std::chrono::duration<double>(counted).count();
   r.target = "< 5";
   r.reached = r.ours < 5;
@@ -169,7 +170,7 @@ bench::report reloads(const daemon_process& many, const bench::options& opts) {
   });
   std::vector<double> took;
   for (int n = 0; n < rounds; ++n) {
-    many.configure(n % 2 == 0 ? services - 1 : services,
+    many.configure(n % 2 == 0 ? services_of(opts) - 1 : services_of(opts),
                    n % 3 == 0 ? "[service.s1.relay]\nbatch_max = 100\n" : "");
     took.push_back(bench::measure(1, [&] { many.reload(); }).seconds * 1000);
   }
@@ -189,6 +190,7 @@ bench::report reloads(const daemon_process& many, const bench::options& opts) {
 }
 
 std::vector<bench::report> run(const bench::options& opts, const std::string& server) {
+  const int services = services_of(opts);
   std::vector<std::unique_ptr<bench::scratch>> databases;
   for (int n = 0; n <= services; ++n)
     databases.push_back(std::make_unique<bench::scratch>(server, fmt::format("service_{}", n)));
@@ -203,10 +205,10 @@ std::vector<bench::report> run(const bench::options& opts, const std::string& se
   many.await_ready();
   found.push_back(idle_statements(line, opts));
   found.push_back(idle_memory(many));
-  const daemon_process alone(opts.folder / "alone", {databases[services]->conninfo()});
+  const daemon_process alone(opts.folder / "alone", {databases.back()->conninfo()});
   alone.await_ready();
   bench::raw_connection busy(databases[0]->conninfo());
-  bench::raw_connection single(databases[services]->conninfo());
+  bench::raw_connection single(databases.back()->conninfo());
   const std::int64_t events = opts.quick ? 100 : 20'000;
   auto throughput = bench::compare(bench::take_turns(
                                        opts.quick ? 1 : 7, [&] { return relay_all(busy, events); },
