@@ -2,86 +2,29 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
-
-#include "settle/error.hpp"
+#include "base/server_url.hpp"
 
 namespace settle::inline v0::redis {
 namespace {
 
 constexpr std::string_view scheme = "redis://";
-constexpr int port_max = 65535;
 constexpr int database_max = 1'000'000;
-
-error unreadable(std::string_view why) {
-  return {errc::invalid_argument, fmt::format("not a URL like redis://user:password@host:6379/0: {}", why)};
-}
-
-int number(std::string_view digits, int max, std::string_view what) {
-  int read = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), read);
-  if (failed != std::errc{} || end != digits.data() + digits.size() || read < 0 || read > max)
-    throw unreadable(fmt::format("the {} is not a number up to {}", what, max));
-  return read;
-}
-
-std::string decoded(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      bytes += text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    const auto digits = text.substr(i + 1, 2);
-    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (digits.size() != 2 || failed != std::errc{} || end != digits.data() + 2)
-      throw unreadable("a % without two hexadecimal digits");
-    bytes += static_cast<char>(byte);
-    i += 2;
-  }
-  return bytes;
-}
-
-// Host and port.
-void read_server(std::string_view text, address& into) {
-  std::optional<std::string_view> port;
-  if (text.starts_with('[')) {
-    const auto end = text.find(']');
-    if (end == std::string_view::npos) throw unreadable("a [ without its ]");
-    into.host = text.substr(1, end - 1);
-    const auto rest = text.substr(end + 1);
-    if (!rest.empty() && rest[0] != ':') throw unreadable("something between ] and the port");
-    if (!rest.empty()) port = rest.substr(1);
-  } else {
-    const auto colon = text.find(':');
-    if (!text.substr(0, colon).empty()) into.host = decoded(text.substr(0, colon));
-    if (colon != std::string_view::npos) port = text.substr(colon + 1);
-  }
-  if (port) into.port = number(*port, port_max, "port");
-}
 
 }  // namespace
 
 std::string address::name() const { return fmt::format("redis {}:{}/{}", host, port, database); }
 
 address parse_url(std::string_view url) {
-  if (url.starts_with("rediss://")) throw unreadable("there is no TLS here; use a tunnel and redis://");
-  if (!url.starts_with(scheme)) throw unreadable("it does not begin with redis://");
-  url.remove_prefix(scheme.size());
+  const url_reader reader("redis://user:password@host:6379/0");
+  if (url.starts_with("rediss://")) reader.refuse("there is no TLS here; use a tunnel and redis://");
+  if (!url.starts_with(scheme)) reader.refuse("it does not begin with redis://");
+  const auto read = reader.read(url.substr(scheme.size()));
   address found;
-  if (const auto at = url.rfind('@'); at != std::string_view::npos) {
-    const auto who = url.substr(0, at);
-    const auto colon = who.find(':');
-    found.user = decoded(who.substr(0, colon));
-    if (colon != std::string_view::npos) found.password = decoded(who.substr(colon + 1));
-    url.remove_prefix(at + 1);
-  }
-  const auto slash = url.find('/');
-  read_server(url.substr(0, slash), found);
-  if (slash != std::string_view::npos && slash + 1 < url.size())
-    found.database = number(url.substr(slash + 1), database_max, "database");
+  if (read.user) found.user = *read.user;
+  if (read.password) found.password = *read.password;
+  if (!read.host.empty()) found.host = read.host;
+  if (read.port) found.port = *read.port;
+  if (!read.rest.empty()) found.database = reader.number(read.rest, database_max, "database");
   return found;
 }
 
