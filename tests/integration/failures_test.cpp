@@ -290,7 +290,7 @@ TEST_P(failures, a_handler_that_reads_a_row_that_is_not_there_has_failed_as_pois
   EXPECT_EQ(calls.size(), 5u);
   ASSERT_EQ(dead_letters(*db).size(), 1u);
   EXPECT_EQ(dead_letters(*db)[0].reason, dead_letter_reason::exhausted);
-  const auto& why = dead_letters(*db)[0].error;
+  const auto why = dead_letters(*db)[0].error;
   EXPECT_NE(why.find("'select what from things_done where what = $1' returned no row"), std::string::npos)
       << why;
 }
