@@ -18,8 +18,10 @@ constexpr std::array table{
                "store the document elsewhere and publish its address, or raise payload_bytes_max"},
     error_info{errc::decode_failed, "decode_failed", final_,
                "make the codec accept this payload, or correct the publisher"},
-    error_info{errc::message_id_missing, "message_id_missing", final_,
-               "let the publisher set a message id, or choose dedup_key::aggregate_and_type"},
+    error_info{
+        errc::message_id_missing, "message_id_missing", final_,
+        "let the publisher set a message id, choose dedup_key::aggregate_and_type, or say where the id is "
+        "(settle/message_mapping.hpp)"},
     error_info{errc::store_busy, "store_busy", retry,
                "try again; if it stays, look for a process that keeps a transaction open"},
     error_info{

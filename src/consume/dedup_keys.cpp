@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/encoding.hpp"
+#include "base/json.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 namespace settle::consume {
@@ -29,9 +32,16 @@ void make_storable(work& one) {
 bool has_none(const message& m, dedup_key by) { return (by == dedup_key::message_id ? m.id : m.key).empty(); }
 
 // What stands in for the id of a message that has none, or none that can be stored: where it was delivered
-// from.
+// from. Where there are no positions it is what the message says, so that a copy is recognised and another
+// message is not taken for one.
 std::string place_key(const delivery& of, std::string_view partition) {
-  return "no id: " + std::string(partition) + "/" + of.at.text();
+  const auto& m = of.content;
+  std::string place = of.at.text();
+  if (of.at.empty()) {
+    const auto digest = sha256(json_array().add_all({m.type, m.key, m.subject, m.payload}).text());
+    place = to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  }
+  return "no id: " + std::string(partition) + "/" + place;
 }
 
 }  // namespace

@@ -62,6 +62,18 @@ TEST_F(dedup, of_a_message_without_an_id_goes_by_its_place) {
   EXPECT_EQ(keys(dedup_key::aggregate_and_type).all[1], "no id: orders/3/12") << "it has no aggregate";
 }
 
+// Proves C2
+TEST_F(dedup, of_messages_without_id_and_place_goes_by_what_they_say) {
+  for (const auto* payload : {"1", "2", "1"}) {
+    auto& one = add("");
+    one.content.at = {};
+    one.content.content.payload = payload;
+  }
+  const auto found = keys(dedup_key::message_id);
+  EXPECT_NE(found.all[0], found.all[1]) << "the second would be skipped as a copy of the first, and lost";
+  EXPECT_EQ(found.all[0], found.all[2]);
+}
+
 TEST_F(dedup, keys_stay_valid_when_they_are_moved) {
   for (int i = 0; i < 100; ++i) add("m", "k" + std::to_string(i));
   auto found = keys(dedup_key::aggregate_and_type);
