@@ -32,6 +32,7 @@ std::vector<std::string> attention_of(const inspect::service_state& service) {
 
 std::vector<std::string> attention_of(const inspect::broker_state& broker) {
   std::vector<std::string> all;
+  if (!broker.trouble.empty()) all.push_back(for_terminal(broker.trouble));
   for (const auto& one : broker.groups)
     if (one.lag.value_or(0) > 0 && one.members_alive == 0)
       all.push_back(fmt::format(

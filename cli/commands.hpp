@@ -10,9 +10,11 @@ struct context;
 void add_backup(command_syntax to, context& shared);
 void add_dlq(command_syntax to, context& shared);
 void add_dlq_discard(command_syntax to, context& shared);  // below dlq
+void add_dlq_import(command_syntax to, context& shared);   // below dlq
 void add_dlq_replay(command_syntax to, context& shared);   // below dlq
 void add_doctor(command_syntax to, context& shared);
 void add_group(command_syntax to, context& shared);
+void add_group_create(command_syntax to, context& shared);  // below group
 void add_help(command_syntax to, context& shared);
 void add_keys(command_syntax to, context& shared);
 void add_lock(command_syntax to, context& shared);

@@ -126,6 +126,11 @@ std::string context::broker_path() const {
   return broker.empty() ? data + "/broker.db" : broker;
 }
 
+compose::broker_options context::broker_options() const {
+  const auto* one = chosen_broker();
+  return one == nullptr ? compose::broker_options() : one->options;
+}
+
 bool is_file_in(const std::string& path, const std::string& folder) {
   return !compose::is_postgres(path) && std::filesystem::path(path).parent_path() == folder;
 }

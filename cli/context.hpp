@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "compose/service_broker.hpp"
 #include "compose/service_database.hpp"
 #include "config/configuration.hpp"
 
@@ -60,6 +61,8 @@ struct context {
   std::string service_path() const;
   bool on_postgres() const { return compose::is_postgres(service_path()); }
   std::string broker_path() const;
+  // How that broker is opened: as the file says, if one is given.
+  compose::broker_options broker_options() const;
 
  private:
   mutable std::shared_ptr<const config::configuration> file_;  // once it is read

@@ -169,7 +169,7 @@ void add_dlq(command_syntax to, context& shared) {
   const auto command =
       to.add_subcommand("dlq",
                         "Dead letters, messages that a consumer has given up: list, show, stats, "
-                        "replay, discard.\n"
+                        "replay, discard, import.\n"
                         "They are in the database of that consumer. See `settle dlq COMMAND "
                         "--help`.");
   describe_command(command,
@@ -180,6 +180,7 @@ void add_dlq(command_syntax to, context& shared) {
   add_stats(command, shared);
   add_dlq_replay(command, shared);
   add_dlq_discard(command, shared);
+  add_dlq_import(command, shared);
 }
 
 }  // namespace settle::cli

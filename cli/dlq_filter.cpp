@@ -53,7 +53,7 @@ std::optional<dead_letter_reason> reason_from(const std::string& text) {
   if (!reason)
     throw failure(errc::invalid_argument,
                   fmt::format("'{}' is no reason; there are permanent, exhausted, too_old, crashed_process, "
-                              "beyond_dedup_horizon",
+                              "beyond_dedup_horizon, imported",
                               text));
   return reason;
 }
@@ -130,7 +130,8 @@ void add_letter_options(command_syntax to, letter_options& into, const char* sta
   to.add_option("--event", into.event, "Of the message with this id; each consumer has its own letter of it")
       .option_text("ID");
   to.add_option(reason_name, into.reason,
-                "Given up because of permanent, exhausted, too_old, crashed_process or\nbeyond_dedup_horizon")
+                "Given up because of permanent, exhausted, too_old, crashed_process,\nbeyond_dedup_horizon "
+                "or imported")
       .option_text("REASON");
   to.add_option("--status", into.status, status_help).option_text("STATUS");
   to.add_option("--since", into.since,

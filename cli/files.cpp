@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -114,12 +115,12 @@ std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
 }
 
 std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path,
-                                                       const compose::database_options& with) {
+                                                       const compose::broker_options& with,
+                                                       const compose::database_options& patience) {
   if (!compose::is_broker_server(path))
-    return compose::look_into_broker(open_existing(path, file_kind::broker, with));
-  compose::broker_options options;
-  options.env = with.env;
-  options.rabbitmq.connect_timeout = with.connect_timeout;
+    return compose::look_into_broker(open_existing(path, file_kind::broker, patience));
+  auto options = with;
+  options.rabbitmq.connect_timeout = std::min(with.rabbitmq.connect_timeout, patience.connect_timeout);
   return compose::look_into_broker(path, options);
 }
 

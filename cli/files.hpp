@@ -28,9 +28,10 @@ bool is_kind(database& db, file_kind kind);
 std::unique_ptr<database> open_existing(const std::string& path, file_kind kind,
                                         const compose::database_options& with = {});
 
-// A broker to look into: its file, opened as above.
+// A broker to look into: its file, opened as above, or a server.
 std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path,
-                                                       const compose::database_options& with = {});
+                                                       const compose::broker_options& with,
+                                                       const compose::database_options& patience = {});
 
 // The service's database for one event. On a server the role of an application will do, which may publish but
 // not read what was migrated: whether the tables are there is all that is looked at.

@@ -1,4 +1,4 @@
-// settle group: consumer groups of the embedded broker, which keep messages until they have read them.
+// settle group: consumer groups, for which a broker keeps messages until they have read them.
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
@@ -15,6 +15,8 @@
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "compose/broker_groups.hpp"
+#include "settle/driver/broker.hpp"
+#include "settle/driver/broker_inspection.hpp"
 #include "settle/error.hpp"
 
 namespace settle::cli {
@@ -39,7 +41,7 @@ json::object group_json(const inspected_group& of) {
 }
 
 int list(const context& shared) {
-  const auto broker = open_broker_view(shared.broker_path());
+  const auto broker = open_broker_view(shared.broker_path(), shared.broker_options());
   const auto groups = broker->inspection().groups({.with_times = true});
   if (shared.json) {
     json::array all;
@@ -74,12 +76,19 @@ struct change_arguments {
   bool confirmed = false;
 };
 
+void require_confirmed(const change_arguments& asked) {
+  if (asked.confirmed) return;
+  throw failure(errc::invalid_argument,
+                "nothing was changed; if that is what you want, repeat it with --yes");
+}
+
 // What is unread before and not afterwards will never be read by this group.
 std::string lost_text(const group_change& of, timestamp now) {
   const auto lost = of.before.unread - of.after.unread;
   if (lost <= 0) return "loses nothing";
-  return fmt::format("never reads {}, the oldest of {} ago", counted(lost, "message"),
-                     age(now - of.before.oldest.value_or(now)));
+  auto text = fmt::format("never reads {}", counted(lost, "message"));
+  if (of.before.oldest) text += fmt::format(", the oldest of {} ago", age(now - *of.before.oldest));
+  return text;
 }
 
 void tell_changes(const std::vector<group_change>& changes, bool removes, bool done, const context& shared,
@@ -105,7 +114,36 @@ std::vector<group_change> without_rest(std::vector<group_change> changes) {
   return changes;
 }
 
+// A server is asked what waits for the group, and then to remove it.
+int remove_from_server(context& shared, const change_arguments& asked) {
+  const auto broker = compose::open_broker(shared.broker_path(), shared.broker_options());
+  std::vector<group_change> changes;
+  for (const auto& one : broker->inspection()->groups()) {
+    if (one.group != asked.which.group || (!asked.which.topic.empty() && one.topic != asked.which.topic))
+      continue;
+    if (one.members_alive > 0)
+      throw failure(errc::invalid_argument,
+                    fmt::format("group {} has members on topic {} that are alive; stop them first. See "
+                                "`settle group list`",
+                                one.group, one.topic));
+    changes.push_back({{one.group, one.topic, 0, one.lag.value_or(0), std::nullopt, std::nullopt},
+                       {.group = one.group, .topic = one.topic}});
+  }
+  if (changes.empty())
+    throw failure(errc::invalid_argument,
+                  fmt::format("there is no group {} on {}. See `settle group list`", asked.which.group,
+                              asked.which.topic.empty() ? "any topic" : "topic " + asked.which.topic));
+  if (asked.confirmed) {
+    for (const auto& one : changes) broker->remove_group(one.before.group, one.before.topic);
+    shared.note_done(fmt::format("group {} was removed", asked.which.group));
+  }
+  tell_changes(changes, true, asked.confirmed, shared, environment{}.now());
+  require_confirmed(asked);
+  return exit_ok;
+}
+
 int change(context& shared, change_arguments asked, bool removes) {
+  if (removes && compose::is_broker_server(shared.broker_path())) return remove_from_server(shared, asked);
   const auto broker = open_existing(shared.broker_path(), file_kind::broker);
   const auto now = broker->env().now();
   const auto to = asked.to == "start" ? timestamp::min()
@@ -124,9 +162,7 @@ int change(context& shared, change_arguments asked, bool removes) {
   if (asked.confirmed)
     shared.note_done(fmt::format("group {} was {}", asked.which.group, removes ? "removed" : "reset"));
   tell_changes(changes, removes, asked.confirmed, shared, now);
-  if (!asked.confirmed)
-    throw failure(errc::invalid_argument,
-                  "nothing was changed; if that is what you want, repeat it with --yes");
+  require_confirmed(asked);
   return exit_ok;
 }
 
@@ -143,7 +179,8 @@ void add_remove(command_syntax to, context& shared) {
       "remove",
       "Remove a group that was retired, so that no messages are kept for it any more.\n"
       "Refused while one of its members is alive. A consumer that subscribes under its name\n"
-      "again is a new group, and begins with the oldest message there is.");
+      "again is a new group, and begins with the oldest message there is; on RabbitMQ with\n"
+      "the next one that is published.");
   const auto asked = std::make_shared<change_arguments>();
   add_change_options(command, *asked);
   describe_command(command,
@@ -156,7 +193,8 @@ void add_remove(command_syntax to, context& shared) {
 void add_reset(command_syntax to, context& shared) {
   const auto command =
       to.add_subcommand("reset",
-                        "Set a group back or ahead. Refused while one of its members is alive.\n"
+                        "Set a group of the embedded broker back or ahead. Refused while one of its\n"
+                        "members is alive.\n"
                         "What it reads again is skipped as far as its consumer remembers it; what may have\n"
                         "been applied before that becomes a dead letter (beyond_dedup_horizon).");
   const auto asked = std::make_shared<change_arguments>();
@@ -178,11 +216,12 @@ void add_reset(command_syntax to, context& shared) {
 
 void add_group(command_syntax to, context& shared) {
   const auto command = to.add_subcommand("group",
-                                         "Consumer groups of the embedded broker: list, remove, reset.\n"
+                                         "Consumer groups at the broker: list, create, remove, reset.\n"
                                          "See `settle group COMMAND --help`.");
-  describe_command(command, "  settle group list\n  settle group remove old-warehouse");
+  describe_command(command, "  settle group list\n  settle group create warehouse --topic orders");
   command.require_subcommand();
   add_list(command, shared);
+  add_group_create(command, shared);
   add_remove(command, shared);
   add_reset(command, shared);
 }

@@ -20,7 +20,7 @@ namespace {
 // message, which looks like work under way; the other order would show one that nobody has committed.
 int show_one(const context& shared) {
   const auto service = open_existing(shared.service_path(), file_kind::service);
-  const auto broker = open_broker_view(shared.broker_path());
+  const auto broker = open_broker_view(shared.broker_path(), shared.broker_options());
   const auto at_broker = inspect::read_broker(broker->inspection());
   const auto in_service = inspect::read_service(*service);
   fmt::print("{}", shared.json ? status_json(in_service, at_broker)
@@ -61,9 +61,9 @@ inspect::service_source source_of(const config::service_settings& of) {
 }
 
 inspect::broker_source source_of(const config::broker_settings& of) {
-  return {of.name, [where = of.url] {
+  return {of.name, [where = of.url, with = of.options] {
             return in_words_of_the_library([&] {
-              const auto view = open_broker_view(where, impatient());
+              const auto view = open_broker_view(where, with, impatient());
               return inspect::read_broker(view->inspection());
             });
           }};

@@ -61,6 +61,7 @@ json::object broker_object(const inspect::broker_state& of) {
                       {"members_alive", one.members_alive}});
   return {{"file", safe_json_text(of.name)},
           {"bytes", number_or_null(of.bytes)},
+          {"trouble", of.trouble.empty() ? json::value() : json::value(safe_json_text(of.trouble))},
           {"topics", topics},
           {"groups", groups}};
 }

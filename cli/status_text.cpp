@@ -1,6 +1,8 @@
 // The status for people: what is wrong comes last, where the eye rests, with what to do about it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/attention.hpp"
 #include "cli/status_report.hpp"
 #include "cli/table.hpp"
@@ -50,7 +52,11 @@ std::string broker_text(const inspect::broker_state& of) {
   for (const auto& one : of.groups)
     groups.push_back({for_terminal(one.group), for_terminal(one.topic), grouped_if_known(one.lag),
                       grouped(one.members_alive)});
-  return out + table({align::left, align::left, align::right, align::right}, groups, 2);
+  out += table({align::left, align::left, align::right, align::right}, groups, 2);
+  if (!std::ranges::all_of(of.groups, &inspected_group::lag_has_what_members_hold))
+    out +=
+        "  lag is what waits in the queues; what members have been sent and not acknowledged is not in it\n";
+  return out;
 }
 
 std::string attention_text(const inspect::service_state& service, const inspect::broker_state& broker) {

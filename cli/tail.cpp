@@ -99,7 +99,7 @@ int tail_command(const context& shared, const tail_arguments& wanted) {
   // Only following needs them; a plain tail ends at once when it is interrupted.
   std::optional<stop_signals> signals;
   if (wanted.follow) signals.emplace();
-  const auto broker = open_broker_view(shared.broker_path());
+  const auto broker = open_broker_view(shared.broker_path(), shared.broker_options());
   tail_topic(broker->inspection(), wanted, shared.json, signals ? signals->stop() : std::stop_token());
   return exit_ok;
 }

@@ -152,6 +152,7 @@ std::string report_json(const verify_report& of) {
 struct verified_stores {
   std::vector<std::string> services;
   std::string broker;
+  compose::broker_options with;
   std::string given;  // for commands about them
 };
 
@@ -172,15 +173,17 @@ verified_stores stores_of_file(const context& shared, std::vector<std::string> n
                       first.name, one.name, first.broker, one.broker));
     found.services.push_back(one.database);
   }
-  found.broker = shared.file()->find_broker(first.broker)->url;
+  const auto& broker = *shared.file()->find_broker(first.broker);
+  found.broker = broker.url;
+  found.with = broker.options;
   found.given = names.size() == 1 && shared.service.empty() ? given_for(shared, first.name) : shared.given;
   return found;
 }
 
 verified_stores stores_of(const context& shared, const std::vector<std::string>& named) {
   if (shared.file() != nullptr) return stores_of_file(shared, named);
-  if (named.empty()) return {{shared.service_path()}, shared.broker_path(), shared.given};
-  return {named, shared.broker_path(), ""};
+  if (named.empty()) return {{shared.service_path()}, shared.broker_path(), {}, shared.given};
+  return {named, shared.broker_path(), {}, ""};
 }
 
 int verify_command(const context& shared, const verify_arguments& wanted) {
@@ -188,7 +191,7 @@ int verify_command(const context& shared, const verify_arguments& wanted) {
   const auto services = open_services(stores.services);
   verify_input input;
   for (const auto& one : services) input.services.push_back(one.get());
-  const auto broker = open_broker_view(stores.broker);
+  const auto broker = open_broker_view(stores.broker, stores.with);
   input.broker = &broker->inspection();
   input.examples_max = static_cast<std::size_t>(wanted.examples);
   const auto report = verify(input);

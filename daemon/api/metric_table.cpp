@@ -11,8 +11,13 @@ constexpr auto histogram = metric_type::histogram;
 
 // Sorted by name.
 constexpr std::array table{
+    metric{"settle_broker_blocked", gauge, "",
+           "1 while the broker takes no messages, or not of every topic: an alarm, no room. `/readyz` says "
+           "why."},
     metric{"settle_broker_group_lag_messages", gauge, "group, topic",
-           "Messages of a topic that a consumer group has not acknowledged."},
+           "Messages of a topic that a consumer group has not acknowledged. Of a RabbitMQ those that wait in "
+           "the queues: what members have been sent is settle_rabbitmq_unacknowledged_messages of their own "
+           "processes."},
     metric{"settle_broker_messages", gauge, "topic", "Messages stored in the embedded broker."},
     metric{"settle_build_info", gauge, "version", "Always 1; the label says which version runs."},
     metric{"settle_claims_total", counter, "operation, outcome",
@@ -87,6 +92,8 @@ constexpr std::array table{
            "them."},
     metric{"settle_rabbitmq_discarded_total", counter, "topic",
            "Messages of a topic without groups that were discarded, as the broker's options say."},
+    metric{"settle_rabbitmq_unacknowledged_messages", gauge, "group",
+           "Messages that members of a group in this process have taken and not acknowledged."},
     metric{"settle_relay_failures_total", counter, "fault",
            "Batches that were not fully confirmed: fault is destination, message or topic."},
     metric{"settle_relay_ownership_lost_total", counter, "",

@@ -128,6 +128,13 @@ In `[broker.NAME]`, of which there may be {}. A file without one has the embedde
 
 )";
 
+constexpr std::string_view exchanges_head = R"(
+### Exchanges of others: `[[broker.NAME.exchange]]`
+
+Topics whose events go to an exchange of a RabbitMQ that somebody else has made, instead of one that Settle makes; at most {}.
+
+)";
+
 constexpr std::string_view routes_head = R"(
 ### Routes: `[[service.NAME.route]]`
 
@@ -207,6 +214,7 @@ std::string services_section() {
       "and `sweep`:\n\n";
   page += rows_of(std::span<const service_option>(own));
   page += fmt::format(brokers_head, brokers_max) + rows_of(broker_options());
+  page += fmt::format(exchanges_head, exchanges_max) + rows_of(exchange_options());
   return page + fmt::format(routes_head, routes_max) + rows_of(route_options());
 }
 

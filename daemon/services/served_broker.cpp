@@ -45,6 +45,7 @@ std::optional<gauge_values> served_broker::read_gauges() try {
   if (!is_open()) return std::nullopt;
   gauge_values found;
   read_broker_gauges(view_->inspection(), found);
+  found["settle_broker_blocked"] = view_->trouble().empty() ? 0 : 1;
   troubles_.is_over("scrape");
   return found;
 } catch (const std::exception& e) {

@@ -31,6 +31,18 @@ void drop_what_nobody_wants(const std::string& url) {
   settle::rabbitmq::open(url, drop);
 }
 
+void use_what_others_have_made(const std::string& url) {
+  // [snippet: rabbitmq_strangers]
+  settle::rabbitmq::options with;
+  with.existing_queues = {{.queue = "payments.in", .group = "bank", .topic = "payments"}};
+  with.existing_queues[0].mapping.id = {"{property:message-id}", "{payload:/orderId}-{header:event}"};
+  with.existing_queues[0].mapping.type = {"{header:event}"};
+  with.existing_exchanges = {
+      {.topic = "invoices", .exchange = "accounting", .routing_key = "invoice.{type}"}};
+  // [end]
+  settle::rabbitmq::open(url, with);
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
@@ -43,6 +55,7 @@ int main(int count, char** words) try {
   const std::string url = "amqp://settle:secret@127.0.0.1:1/shop";  // nobody listens there
   connect(*orders, *shipping, url);
   drop_what_nobody_wants(url);
+  use_what_others_have_made(url);
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());

@@ -10,7 +10,8 @@ void queue_subscription::balance_if_due(const limit& within) {
   const auto now = with_.env.now();
   if (now - balanced_at_ < with_.balance_every) return;
   balanced_at_ = now;
-  for (auto& topic : topics_) balance(topic, within);
+  for (auto& topic : topics_)
+    if (!topic.foreign) balance(topic, within);
   connect(within);
 }
 

@@ -2,6 +2,7 @@
 
 #include "rabbitmq/inspection.hpp"
 #include "rabbitmq/publisher.hpp"
+#include "rabbitmq/routing_key.hpp"
 #include "rabbitmq/subscription.hpp"
 #include "settle/error.hpp"
 #include "settle/rabbitmq.hpp"
@@ -11,6 +12,19 @@ namespace {
 
 void require(bool holds, const char* what) {
   if (!holds) throw error(errc::invalid_argument, what);
+}
+
+void check_existing(const options& with) {
+  for (const auto& one : with.existing_queues) {
+    require(!one.queue.empty() && !one.group.empty() && !one.topic.empty(),
+            "rabbitmq::existing_queue has a queue, a group and a topic");
+    mapper read(one.mapping);  // throws
+  }
+  for (const auto& one : with.existing_exchanges) {
+    require(!one.topic.empty(), "rabbitmq::existing_exchange has a topic");
+    if (const auto why = unusable_routing_key(one.routing_key); !why.empty())
+      throw error(errc::invalid_argument, "the routing key of topic " + one.topic + ": " + why);
+  }
 }
 
 void check(const options& with) {
@@ -23,6 +37,7 @@ void check(const options& with) {
   require(with.balance_every > 0s, "rabbitmq::options.balance_every must be more than nothing");
   require(with.certificate_file.empty() == with.key_file.empty(),
           "rabbitmq::options.certificate_file and key_file go together");
+  check_existing(with);
 }
 
 class server_broker final : public broker {
@@ -33,6 +48,19 @@ class server_broker final : public broker {
   publisher& publishing() override { return publisher_; }
   std::unique_ptr<subscription> subscribe(const subscribe_options& wanted) override {
     return std::make_unique<queue_subscription>(to_, with_, wanted);
+  }
+  void create_group(const std::string& group, const std::vector<std::string>& topics) override {
+    check_subscription({.group = group, .topics = topics, .before_revoked = {}}, {with_.prefix});
+    const auto within = limit::within(call_limits{}.within);
+    connection on(to_, with_, "settle group", within);
+    topology at(on, names{with_.prefix});
+    for (const auto& topic : topics) at.declare_group(group, topic, with_.queues, within);
+  }
+  void remove_group(const std::string& group, const std::string& topic) override {
+    const auto within = limit::within(call_limits{}.within);
+    connection on(to_, with_, "settle group", within);
+    topology at(on, names{with_.prefix});
+    at.remove_group(group, topic, within);
   }
   broker_inspection* inspection() override { return &inspection_; }
   broker_traits traits() const override {

@@ -16,13 +16,6 @@ constexpr std::size_t read_bytes = 65536;
 constexpr int reads_per_turn = 16;  // then others may have the lock
 constexpr std::uint16_t code_success = 200;
 
-std::string_view version_of(const amqp_table_t& properties) {
-  for (int i = 0; i < properties.num_entries; ++i)
-    if (as_view(properties.entries[i].key) == "version")
-      return as_view(properties.entries[i].value.value.bytes);
-  return {};
-}
-
 }  // namespace
 
 connection::connection(const address& to, const options& with, const std::string& purpose,
@@ -58,6 +51,8 @@ void connection::shake_hands(const address& to, const options& with, const std::
       throw error(errc::destination_unavailable, name_ + " answers out of turn");
   };
   expect(AMQP_CONNECTION_START_METHOD);
+  if (const auto lack = lack_of(server_); !lack.empty())
+    throw error(errc::destination_unavailable, fmt::format("{} will not do: {}", name_, lack));
   table can;
   can.add("publisher_confirms", true)
       .add("basic.nack", true)
@@ -254,8 +249,7 @@ void connection::take_method(const frame& one) {
   if (one.channel == 0) {
     switch (one.method) {
       case AMQP_CONNECTION_START_METHOD:
-        server_version_ =
-            version_of(static_cast<const amqp_connection_start_t*>(one.decoded)->server_properties);
+        server_ = read_facts(static_cast<const amqp_connection_start_t*>(one.decoded)->server_properties);
         break;
       case AMQP_CONNECTION_TUNE_METHOD: {
         const auto& offered = *static_cast<const amqp_connection_tune_t*>(one.decoded);
@@ -290,10 +284,14 @@ void connection::take_method(const frame& one) {
 
 void connection::take_channel_method(channel_inbox& at, const frame& one) {
   switch (one.method) {
-    case AMQP_BASIC_DELIVER_METHOD:
+    case AMQP_BASIC_DELIVER_METHOD: {
+      const auto& said = *static_cast<const amqp_basic_deliver_t*>(one.decoded);
       at.coming.emplace();
-      at.coming->message.tag = static_cast<const amqp_basic_deliver_t*>(one.decoded)->delivery_tag;
+      at.coming->message.tag = said.delivery_tag;
+      at.coming->message.exchange = as_view(said.exchange);
+      at.coming->message.routing_key = as_view(said.routing_key);
       return;
+    }
     case AMQP_BASIC_GET_OK_METHOD:
       at.coming.emplace();
       at.coming->message.tag = static_cast<const amqp_basic_get_ok_t*>(one.decoded)->delivery_tag;

@@ -22,6 +22,7 @@
 #include "rabbitmq/frames.hpp"
 #include "rabbitmq/limit.hpp"
 #include "rabbitmq/line.hpp"
+#include "rabbitmq/server_check.hpp"
 #include "rabbitmq/wire_message.hpp"
 #include "settle/error.hpp"
 #include "settle/rabbitmq.hpp"
@@ -37,6 +38,8 @@ struct answer {
 
 struct arrived_message {
   std::uint64_t tag = 0;
+  std::string exchange = {};
+  std::string routing_key = {};
   wire_message content = {};
 };
 
@@ -51,6 +54,7 @@ struct refusal {
   int code = 0;
   std::string text = {};
 };
+inline constexpr int code_access_refused = 403;
 inline constexpr int code_not_found = 404;
 inline constexpr int code_locked = 405;
 inline constexpr int code_precondition_failed = 406;
@@ -59,10 +63,16 @@ inline constexpr int code_precondition_failed = 406;
 class refused : public error {
  public:
   refused(const std::string& server, refusal why)
-      : error(errc::destination_unavailable, server + ": " + why.text), why_(std::move(why)) {}
+      : error(errc::destination_unavailable, server + ": " + why.text + advice(why.code)),
+        why_(std::move(why)) {}
   const refusal& why() const { return why_; }
 
  private:
+  static const char* advice(int code) {
+    return code == code_access_refused
+               ? ". The user needs the permissions configure, write and read for our names there"
+               : "";
+  }
   refusal why_;
 };
 
@@ -97,7 +107,7 @@ class connection {
   std::optional<std::string> broken() const;
   // Why the server takes no messages now (an alarm); nothing: it does.
   std::optional<std::string> blocked() const;
-  const std::string& server_version() const { return server_version_; }
+  const server_facts& server() const { return server_; }
 
   // Says goodbye and waits for the answer.
   void close(const limit& within) noexcept;
@@ -152,7 +162,7 @@ class connection {
   std::optional<std::string> blocked_;
   std::uint64_t arrivals_ = 0;
   std::uint16_t channel_max_ = 0;
-  std::string server_version_;
+  server_facts server_;
   duration heartbeat_ = duration::zero();  // zero: none agreed on yet
   steady::time_point last_read_ = steady::now();
   steady::time_point last_write_ = steady::now();

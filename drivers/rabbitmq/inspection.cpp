@@ -1,5 +1,7 @@
 #include "rabbitmq/inspection.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -20,6 +22,32 @@ topology& server_inspection::connected(const limit& within) {
     topology_ = std::make_unique<topology>(*on_, names{with_.prefix});
   }
   return *topology_;
+}
+
+// The server tells of an alarm only to those who publish. So a message goes to a queue that nobody has, and
+// is dropped. While the alarm lasts, the server reads nothing more from that line: so it is one of its own.
+std::string server_inspection::trouble() {
+  const std::scoped_lock lock(mutex_);
+  const auto within = limit::within(answer_within);
+  if (probing_ && probing_->ended()) {
+    probing_.reset();
+    probe_on_.reset();
+  }
+  if (!probing_) {
+    probe_on_ = std::make_unique<connection>(to_, with_, "settle probe", within);
+    probing_ = std::make_unique<channel>(*probe_on_, within);
+    probing_->call(AMQP_CONFIRM_SELECT_METHOD, amqp_confirm_select_t{}, within);
+  }
+  auto alarm = probe_on_->blocked();
+  if (!alarm) {
+    amqp_basic_properties_t nothing{};
+    probing_->publish("", names{with_.prefix}.registry() + ".nobody", nothing, "", within);
+    const auto said = probing_->await_news(within);
+    if (said.confirmations.empty()) alarm = said.blocked;
+  }
+  if (!alarm) return {};
+  return fmt::format("{} takes no messages: {}. `rabbitmq-diagnostics alarms` on the server tells more",
+                     to_.name(), *alarm);
 }
 
 std::vector<inspected_topic> server_inspection::topics(std::size_t topics_max) {

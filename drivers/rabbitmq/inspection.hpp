@@ -17,6 +17,7 @@ class server_inspection final : public broker_inspection {
   server_inspection(address to, const options& with) : to_(std::move(to)), with_(with) {}
 
   std::string name() const override { return to_.name(); }
+  std::string trouble() override;
   std::optional<std::int64_t> stored_bytes() override { return std::nullopt; }
   std::vector<inspected_topic> topics(
       std::size_t topics_max = std::numeric_limits<std::size_t>::max()) override;
@@ -31,6 +32,8 @@ class server_inspection final : public broker_inspection {
   std::mutex mutex_;  // one question at a time
   std::unique_ptr<connection> on_;
   std::unique_ptr<topology> topology_;
+  std::unique_ptr<connection> probe_on_;
+  std::unique_ptr<channel> probing_;  // with confirms
 };
 
 }  // namespace settle::inline v0::rabbitmq

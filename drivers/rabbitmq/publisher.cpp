@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/lanes.hpp"
 #include "broker/admission.hpp"
+#include "rabbitmq/routing_key.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0::rabbitmq {
@@ -38,7 +40,12 @@ std::string confirming_publisher::refusal_of(const message& m) const {
   for (const auto& [name, value] : m.extensions) bytes += name.size() + value.size() + around_each;
   if (bytes > attributes_bytes_max)
     return fmt::format("its attributes have {} bytes; AMQP takes {}", bytes, attributes_bytes_max);
-  return unusable_topic({with_.prefix}, m.topic);
+  const auto* other = existing(m.topic);
+  if (other == nullptr) return unusable_topic({with_.prefix}, m.topic);
+  const auto key_bytes = routing_key_of(m, other->routing_key).size();
+  if (key_bytes > name_bytes_max)
+    return fmt::format("its routing key would have {} bytes; RabbitMQ takes {}", key_bytes, name_bytes_max);
+  return {};
 }
 
 std::vector<publish_result> confirming_publisher::publish(std::span<const message> batch,
@@ -109,6 +116,19 @@ void confirming_publisher::disconnect() {
   declared_.clear();
 }
 
+const existing_exchange* confirming_publisher::existing(const std::string& topic) const {
+  const auto found = std::ranges::find(with_.existing_exchanges, topic, &existing_exchange::topic);
+  return found == with_.existing_exchanges.end() ? nullptr : &*found;
+}
+
+void confirming_publisher::find_or_make(const std::string& topic, const limit& within) {
+  const auto* other = existing(topic);
+  if (other == nullptr) return topology_->declare_topic(topic, within);
+  if (other->exchange.empty() || topology_->has_exchange(other->exchange, within)) return;
+  throw refused(to_.name(), {code_not_found, "there is no exchange " + other->exchange + ", which topic " +
+                                                 topic + " goes to; it is made by somebody else"});
+}
+
 // Those whose topics are there. A topic that cannot be declared fails alone.
 std::vector<std::size_t> confirming_publisher::declare_topics(const attempt& of,
                                                               const std::vector<std::size_t>& accepted,
@@ -119,7 +139,7 @@ std::vector<std::size_t> confirming_publisher::declare_topics(const attempt& of,
     const auto& topic = of.batch[i].topic;
     if (!declared_.contains(topic) && !refused_topics.contains(topic)) {
       try {
-        topology_->declare_topic(topic, within);
+        find_or_make(topic, within);
         declared_.insert(topic);
       } catch (const refused& e) {
         refused_topics.emplace(topic, e.what());
@@ -140,9 +160,12 @@ std::string confirming_publisher::send_and_await(attempt& of, const std::vector<
   for (const auto i : wanted) {
     const auto& m = of.batch[i];
     outgoing sent(m, counted.next_number());
-    const auto lane = std::to_string(lane_of(m.key, m.id));
+    const auto* other = existing(m.topic);
+    const auto exchange = other != nullptr ? other->exchange : called.exchange(m.topic);
+    const auto key =
+        other != nullptr ? routing_key_of(m, other->routing_key) : std::to_string(lane_of(m.key, m.id));
     // Attributes were measured before; this is a server that wants smaller frames than any that we know.
-    if (!channel_->publish(called.exchange(m.topic), lane, sent.properties(), m.payload, within))
+    if (!channel_->publish(exchange, key, sent.properties(), m.payload, within))
       throw error(errc::destination_unavailable,
                   to_.name() + " allows no frames that the attributes fit into");
     counted.sent();

@@ -45,6 +45,8 @@ class confirming_publisher final : public publisher {
   void judge(const attempt& of, const confirms& counted, const std::string& why);
   void disconnect();
   std::string refusal_of(const message& m) const;
+  const existing_exchange* existing(const std::string& topic) const;  // null: it is ours to make
+  void find_or_make(const std::string& topic, const limit& within);
 
   address to_;
   options with_;

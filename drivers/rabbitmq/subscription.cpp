@@ -10,6 +10,7 @@
 #include "base/pause.hpp"
 #include "base/text.hpp"
 #include "settle/event.hpp"
+#include "settle/metrics.hpp"
 
 namespace settle::inline v0::rabbitmq {
 namespace {
@@ -18,7 +19,9 @@ namespace {
 constexpr std::uint32_t queue_bits = 16;
 constexpr duration farewell_within = std::chrono::seconds(2);
 
-void check(const subscribe_options& wanted) {
+}  // namespace
+
+void check_subscription(const subscribe_options& wanted, const names& called) {
   check_name(wanted.group, {"group", event_limits::name_bytes_max});
   if (wanted.topics.empty()) throw error(errc::invalid_argument, "a subscription needs at least one topic");
   std::set<std::string_view> seen;
@@ -26,42 +29,61 @@ void check(const subscribe_options& wanted) {
     check_name(topic, {"topic", event_limits::name_bytes_max});
     if (!seen.insert(topic).second)
       throw error(errc::invalid_argument, fmt::format("topic {} is listed twice in one subscription", topic));
+    if (const auto why = unusable_topic(called, topic); !why.empty())
+      throw error(errc::invalid_name, fmt::format("topic {}: {}", topic, why));
   }
 }
-
-}  // namespace
 
 queue_subscription::queue_subscription(const address& to, const options& with,
                                        const subscribe_options& wanted)
     : to_(to), with_(with), group_(wanted.group), before_revoked_(wanted.before_revoked) {
-  check(wanted);
-  const names called{with_.prefix};
-  for (const auto& topic : wanted.topics)
-    if (const auto why = unusable_topic(called, topic); !why.empty())
-      throw error(errc::invalid_name, fmt::format("topic {}: {}", topic, why));
+  check_subscription(wanted, {with_.prefix});
   topics_.reserve(wanted.topics.size());
-  for (std::uint32_t t = 0; t < wanted.topics.size(); ++t) {
-    auto& topic = topics_.emplace_back(topic_state{.name = wanted.topics[t], .queues = {}});
-    topic.queues.reserve(static_cast<std::size_t>(with_.queues));
-    for (int i = 0; i < with_.queues; ++i) {
-      auto& queue = topic.queues.emplace_back();
-      queue.name = called.queue(group_, topic.name, i);
-      queue.topic = &topic.name;
-      queue.partition = t << queue_bits | static_cast<std::uint32_t>(i);
-      queues_.push_back(&queue);
-    }
-  }
+  for (const auto& topic : wanted.topics) add_topic(topic);
   with_fault_points(with_.env, "broker.subscribe", [&] { connect(limit::within(call_limits{}.within)); });
 }
 
 queue_subscription::~queue_subscription() { disconnect(); }
+
+void queue_subscription::add_topic(const std::string& name) {
+  const auto number = static_cast<std::uint32_t>(topics_.size());
+  auto& topic = topics_.emplace_back(topic_state{.name = name});
+  const auto existing = std::ranges::find_if(with_.existing_queues, [&](const existing_queue& one) {
+    return one.group == group_ && one.topic == name;
+  });
+  if (existing != with_.existing_queues.end()) topic.foreign.emplace(existing->mapping);
+  const auto count = topic.foreign ? 1U : static_cast<std::uint32_t>(with_.queues);
+  topic.queues.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto& queue = topic.queues.emplace_back();
+    queue.name =
+        topic.foreign ? existing->queue : names{with_.prefix}.queue(group_, name, static_cast<int>(i));
+    queue.topic = &topic.name;
+    queue.partition = number << queue_bits | i;
+    queue.foreign = topic.foreign ? &*topic.foreign : nullptr;
+    queues_.push_back(&queue);
+  }
+}
+
+// What a group needs is made; what others have made must be there.
+void queue_subscription::join(topology& at, const limit& within) {
+  for (auto& topic : topics_) {
+    if (!topic.foreign)
+      at.declare_group(group_, topic.name, with_.queues, within);
+    else if (!at.look_at(topic.queues[0].name, within))
+      throw error(errc::destination_unavailable,
+                  fmt::format("there is no queue {}, which group {} was told to read; it is made by somebody "
+                              "else",
+                              topic.queues[0].name, group_));
+  }
+}
 
 // Whatever has no session gets one. Repeats what an earlier call could not finish.
 void queue_subscription::connect(const limit& within) {
   if (!on_) {
     auto made = std::make_unique<connection>(to_, with_, "settle consumer " + group_, within);
     auto layout = std::make_unique<topology>(*made, names{with_.prefix});
-    for (auto& topic : topics_) layout->declare_group(group_, topic.name, with_.queues, within);
+    join(*layout, within);
     on_ = std::move(made);
     topology_ = std::move(layout);
     balanced_at_ = with_.env.now();
@@ -71,6 +93,7 @@ void queue_subscription::connect(const limit& within) {
     acknowledging_ = 0;
     auto control = std::make_unique<channel>(*on_, within);
     for (const auto& topic : topics_) {
+      if (topic.foreign) continue;
       const auto members = names{with_.prefix}.members(group_, topic.name);
       amqp_basic_consume_t what{};
       what.queue = as_bytes(members);
@@ -79,8 +102,26 @@ void queue_subscription::connect(const limit& within) {
     }
     control_ = std::move(control);
   }
-  for (auto* queue : queues_)
-    if (!queue->on) consume(*queue, within);
+  for (auto* queue : queues_) {
+    if (queue->on) continue;
+    if (queue->foreign == nullptr)
+      consume(*queue, within);
+    else if (steady::now() >= queue->ask_again)
+      consume_alone(*queue, within);
+  }
+}
+
+// Two readers of one queue would change the order, and take messages from each other's fence.
+void queue_subscription::consume_alone(queue_state& from, const limit& within) try {
+  consume(from, within);
+  from.ask_again = {};
+} catch (const refused& e) {
+  if (e.why().code != code_access_refused) throw;
+  const bool is_news = from.ask_again == steady::time_point{};
+  from.ask_again = steady::now() + with_.balance_every;
+  if (!is_news) return;
+  with_.env.log->write(log_level::info, "queue_has_another_reader",
+                       {{"group", group_}, {"queue", from.name}, {"error", e.what()}});
 }
 
 void queue_subscription::consume(queue_state& from, const limit& within) {
@@ -90,14 +131,20 @@ void queue_subscription::consume(queue_state& from, const limit& within) {
   on->call(AMQP_BASIC_QOS_METHOD, ahead, within);
   amqp_basic_consume_t what{};
   what.queue = as_bytes(from.name);
+  what.exclusive = from.foreign != nullptr ? 1 : 0;
   try {
     on->call(AMQP_BASIC_CONSUME_METHOD, what, within);
   } catch (const refused& e) {
     if (e.why().code != code_not_found) throw;
+    if (from.foreign != nullptr)
+      throw error(errc::destination_unavailable,
+                  fmt::format("queue {}, which group {} reads, has been deleted; it is made by somebody else",
+                              from.name, group_));
     throw error(errc::destination_unavailable,
                 fmt::format("queue {} of group {} has been deleted; what was published since is lost to the "
-                            "group. Delete its mark {} to have it created anew",
-                            from.name, group_, names{with_.prefix}.mark(group_, *from.topic)));
+                            "group. `settle group remove {} --topic {}` and `settle group create` make it "
+                            "anew",
+                            from.name, group_, group_, *from.topic));
   }
   from.on = std::move(on);
   from.session = ++sessions_;
@@ -122,6 +169,7 @@ void queue_subscription::disconnect() {
   topology_.reset();
   on_.reset();
   acknowledging_ = 0;
+  count_unacknowledged();
 }
 
 void queue_subscription::notice_ends() {
@@ -147,6 +195,7 @@ void queue_subscription::assign(queue_state& to) {
 // Who gets a probe is the active consumer. It is nothing else, so nobody has to wait for its end.
 void queue_subscription::notice_probes() {
   for (auto* queue : queues_) {
+    if (!queue->on) continue;  // somebody else reads it
     const auto probes = queue->on->take_probes();
     for (const auto tag : probes) queue->on->send(AMQP_BASIC_ACK_METHOD, amqp_basic_ack_t{tag, 0});
     if (!probes.empty() || queue->on->has_arrivals()) assign(*queue);
@@ -165,7 +214,22 @@ fetched queue_subscription::fetch(std::size_t messages_max, const call_limits& l
   out.deliveries = deliver(messages_max);
   out.revoked = std::exchange(revoked_, {});
   out.assigned = std::exchange(assigned_, {});
+  count_unacknowledged();
   return out;
+}
+
+void queue_subscription::count_unacknowledged() {
+  std::int64_t now = 0;
+  for (const auto* queue : queues_) now += static_cast<std::int64_t>(queue->open.size());
+  if (const auto more = now - std::exchange(counted_, now); more != 0)
+    with_.env.counters->add("settle_rabbitmq_unacknowledged_messages", {{"group", group_}}, more);
+}
+
+message queue_subscription::read(arrived_message&& one, const queue_state& from) {
+  if (from.foreign == nullptr) return read_message(std::move(one.content), *from.topic);
+  one.content.properties.emplace_back("exchange", std::move(one.exchange));
+  one.content.properties.emplace_back("routing-key", std::move(one.routing_key));
+  return read_foreign_message(std::move(one.content), *from.topic, *from.foreign);
 }
 
 std::vector<delivery> queue_subscription::deliver(std::size_t messages_max) {
@@ -177,8 +241,7 @@ std::vector<delivery> queue_subscription::deliver(std::size_t messages_max) {
     for (auto& one : from.on->take(messages_max - all.size())) {
       assign(from);
       from.open.delivered(one.tag);
-      all.push_back({.content = read_message(std::move(one.content), *from.topic),
-                     .tag = {from.partition, from.session, one.tag}});
+      all.push_back({.content = read(std::move(one), from), .tag = {from.partition, from.session, one.tag}});
     }
   }
   return all;
@@ -187,6 +250,7 @@ std::vector<delivery> queue_subscription::deliver(std::size_t messages_max) {
 void queue_subscription::acknowledge(std::span<const delivery_tag> done, const call_limits& limits) {
   unsent_.insert(unsent_.end(), done.begin(), done.end());
   finish_acknowledging(limit::of(limits));
+  count_unacknowledged();
 }
 
 // What fails here is tried again by the next call.
@@ -243,7 +307,7 @@ void queue_subscription::leave() noexcept {
     if (on_ && !on_->broken()) {
       finish_acknowledging(within);
       for (const auto& topic : topics_)  // so that nobody counts us from here on
-        if (control_)
+        if (control_ && !topic.foreign)
           control_->call(AMQP_BASIC_CANCEL_METHOD, amqp_basic_cancel_t{as_bytes(topic.name), 0}, within);
       on_->close(within);
     }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +17,12 @@
 #include "rabbitmq/topology.hpp"
 #include "rabbitmq/unacknowledged.hpp"
 #include "settle/driver/broker.hpp"
+#include "wire/mapping.hpp"
 
 namespace settle::inline v0::rabbitmq {
+
+// Throws invalid_name or invalid_argument if it is nothing that can be subscribed to.
+void check_subscription(const subscribe_options& wanted, const names& called);
 
 class queue_subscription final : public subscription, private wakeup {
  public:
@@ -43,17 +48,23 @@ class queue_subscription final : public subscription, private wakeup {
     bool assigned = false;
     bool probed = false;  // since the number of members changed
     unacknowledged open = {};
+    const mapper* foreign = nullptr;    // how its messages are read, if it is not of our making
+    steady::time_point ask_again = {};  // likewise: somebody else reads it until then at least
   };
   struct topic_state {
     std::string name;
-    std::vector<queue_state> queues;
+    std::vector<queue_state> queues = {};
     std::int64_t members = 1;
+    std::optional<mapper> foreign = std::nullopt;  // its one queue is not of our making
   };
 
   void wait(duration at_most, std::stop_token stop) override;
   void connect(const limit& within);
   void disconnect();
+  void add_topic(const std::string& name);
+  void join(topology& at, const limit& within);
   void consume(queue_state& from, const limit& within);
+  void consume_alone(queue_state& from, const limit& within);
   void end_session(queue_state& of);
   void notice_ends();
   void notice_probes();
@@ -64,7 +75,9 @@ class queue_subscription final : public subscription, private wakeup {
   void give_up(queue_state& from, const limit& within);
   void finish_acknowledging(const limit& within);
   void send_acknowledgements();
+  void count_unacknowledged();
   queue_state& queue_of(std::uint32_t partition);
+  static message read(arrived_message&& one, const queue_state& from);
   std::vector<delivery> deliver(std::size_t messages_max);
 
   address to_;
@@ -79,8 +92,9 @@ class queue_subscription final : public subscription, private wakeup {
   std::vector<delivery_tag> unsent_;  // done, and not said yet
   int acknowledging_ = 0;             // answers of the server that are to come
   std::uint32_t sessions_ = 0;
-  std::uint64_t seen_ = 0;  // arrivals
-  std::size_t turn_ = 0;    // which queue is read first, so that none starves
+  std::uint64_t seen_ = 0;    // arrivals
+  std::int64_t counted_ = 0;  // unacknowledged messages, as the metric has them
+  std::size_t turn_ = 0;      // which queue is read first, so that none starves
   timestamp balanced_at_;
   std::vector<std::uint32_t> revoked_;        // to be reported by the next fetch
   std::vector<assigned_partition> assigned_;  // likewise

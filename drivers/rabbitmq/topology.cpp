@@ -12,7 +12,6 @@
 namespace settle::inline v0::rabbitmq {
 namespace {
 
-constexpr std::size_t name_bytes_max = 255;
 constexpr duration registry_retry = std::chrono::milliseconds(20);
 constexpr std::uint8_t durable = 2;
 
@@ -126,10 +125,7 @@ void topology::declare_exchange(const std::string& name, const limit& within) {
 std::int64_t topology::declare_queue(const std::string& name, table arguments, const limit& within) {
   arguments.add("x-queue-type", std::string_view("quorum"));
   // From 4.0 on the server drops what was delivered twenty times; we decide ourselves what is given up.
-  const auto& version = on_.server_version();
-  int major = 0;
-  std::from_chars(version.data(), version.data() + version.size(), major);
-  if (major >= 4) arguments.add("x-delivery-limit", std::int64_t{-1});
+  if (major_version(on_.server()) >= 4) arguments.add("x-delivery-limit", std::int64_t{-1});
   amqp_queue_declare_t what{};
   what.queue = as_bytes(name);
   what.durable = 1;
@@ -212,8 +208,8 @@ void topology::declare_group(const std::string& group, const std::string& topic,
       throw error(
           errc::destination_unavailable,
           fmt::format("queue {} of group {} has been deleted; what was published since is lost to the "
-                      "group. Delete its mark {} to have it created anew",
-                      queue, group, names_.mark(group, topic)));
+                      "group. `settle group remove {} --topic {}` and `settle group create` make it anew",
+                      queue, group, group, topic));
   }
   if (complete) return;
   enter({group, topic, queues}, within);
@@ -268,6 +264,19 @@ void topology::purge(const std::string& queue, const limit& within) {
   amqp_queue_purge_t what{};
   what.queue = as_bytes(queue);
   control(within).call(AMQP_QUEUE_PURGE_METHOD, what, within);
+}
+
+void topology::remove_group(const std::string& group, const std::string& topic, const limit& within) {
+  const auto all = registry(within);
+  const auto known = std::ranges::find_if(
+      all, [&](const registered& one) { return one.group == group && one.topic == topic; });
+  if (known == all.end() || !look_at(names_.mark(group, topic), within))
+    throw error(errc::invalid_argument, fmt::format("there is no group {} on topic {}", group, topic));
+  const auto members = look_at(names_.members(group, topic), within);
+  if (members && members->consumers > 0)
+    throw error(errc::invalid_argument, fmt::format("group {} on topic {} has members that are alive: {}",
+                                                    group, topic, members->consumers));
+  remove(*known, within);
 }
 
 void topology::remove(const registered& what, const limit& within) {

@@ -1,8 +1,8 @@
 // Exchanges and queues as Settle sets them up, and their names.
 //
 //   orders                        the topic's exchange
-//   warehouse/orders              the mark of the group: how many queues it has, and one message once it is
-//   complete warehouse/orders/0 … /7       its queues; lane l goes to queue l mod 8 orders.dlq of a topic for
+//   warehouse/orders              the mark of the group: how many queues it has, and one message once all are
+//   there warehouse/orders/0 … /7       its queues; lane l goes to queue l mod 8 orders.dlq of a topic for
 //   dead letters: exchange, and a queue that gets everything settle.registry               a message for each
 //   topic and group that was ever made, for those who look
 //
@@ -32,6 +32,7 @@ struct names {
 };
 
 inline constexpr std::string_view dead_letter_suffix = ".dlq";
+inline constexpr std::size_t name_bytes_max = 255;  // of exchanges, queues and routing keys
 
 // Why no exchange can have the name of this topic; empty: one can.
 std::string unusable_topic(const names& of, std::string_view topic);
@@ -70,6 +71,8 @@ class topology {
 
   // With everything that waits in it.
   void remove(const registered& what, const limit& within);
+  // Throws invalid_argument if there is no such group, or while somebody reads for it.
+  void remove_group(const std::string& group, const std::string& topic, const limit& within);
   void purge(const std::string& queue, const limit& within);
   void remove_registry(const limit& within) { delete_queue(names_.registry(), within); }
 

@@ -43,6 +43,8 @@ class unacknowledged {
     return said;
   }
 
+  std::size_t size() const { return open_.size(); }
+
  private:
   std::deque<std::uint64_t> open_;
 };

@@ -15,14 +15,16 @@
 
 #include "rabbitmq/frames.hpp"
 #include "settle/broker.hpp"
+#include "wire/mapping.hpp"
 
 namespace settle::inline v0::rabbitmq {
 
-// As it came. Headers whose values are neither text nor numbers are left out.
+// As it came. Headers with lists and tables have them as JSON.
 struct wire_message {
   std::string content_type = {};
   std::string message_id = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};
+  named_texts properties = {};  // those that we do not write: type, correlation-id, app-id, timestamp
+  named_texts headers = {};
   std::string body = {};
 
   const std::string* header(std::string_view name) const;
@@ -38,6 +40,8 @@ wire_message read_properties(const amqp_basic_properties_t& of);
 
 // What the message says of itself; `topic` is known from where it was found.
 message read_message(wire_message&& from, const std::string& topic);
+// The same of a message that others have published. Its properties know where it was published to.
+message read_foreign_message(wire_message&& from, const std::string& topic, const mapper& by);
 
 // The properties of a message to be sent. Lives as long as the message and itself.
 class outgoing {

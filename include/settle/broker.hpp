@@ -51,6 +51,13 @@ class broker {
   // Does not change while the broker lives.
   virtual broker_traits traits() const = 0;
 
+  // Makes a group on these topics before its first consumer runs, so that what is published from now on is
+  // kept for it. What is there already stays as it is.
+  virtual void create_group(const std::string& group, const std::vector<std::string>& topics);
+  // Removes a group from a topic, and everything that waits there for it. Throws invalid_argument if there is
+  // no such group, while one of its members is alive, and if this broker cannot do it.
+  virtual void remove_group(const std::string& group, const std::string& topic);
+
   // Topics, groups and their lag, and reading messages without a group. Lives as long as the broker. Null:
   // this one cannot be looked into.
   virtual broker_inspection* inspection() { return nullptr; }

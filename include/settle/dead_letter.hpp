@@ -13,6 +13,11 @@
 // A replay goes through the original topic, keeps the message's identity and is addressed: only the consumer
 // that failed runs it, once, whatever has become of the deduplication records meanwhile. Every other one
 // skips it.
+//
+// What others have given up, in a queue that their broker dead-letters into, is imported by a consumer:
+//
+//   settle::consumer import(*db, *broker, {.name = "import", .topics = {"payments"}});
+//   import.on("payments", "", settle::import_as_dead_letter("warehouse"));
 #pragma once
 
 #include <cstdint>
@@ -42,6 +47,7 @@ enum class dead_letter_reason {
   too_old,               // still transient after transient_max_age
   crashed_process,       // three processes died over it
   beyond_dedup_horizon,  // it may have run long ago: the record of that may have expired
+  imported,              // somebody else has given it up
 };
 std::string_view to_string(dead_letter_reason of);
 std::optional<dead_letter_reason> dead_letter_reason_from(std::string_view text);
@@ -138,6 +144,11 @@ struct replay_outcome {
 replay_outcome replay(database& db, const dead_letter_filter& which, const replay_options& options = {},
                       std::stop_token stop = {},
                       const std::function<void(const replay_progress&)>& progress = {});
+
+// A handler that makes each message a dead letter of this consumer, which gets it when it is replayed. What
+// others have noted about its failures becomes the letter's history: RabbitMQ's x-death, and the headers of
+// MassTransit, NServiceBus, Watermill and Kafka Connect.
+std::function<void(const message&, transaction&)> import_as_dead_letter(std::string consumer);
 
 constexpr std::size_t discard_reason_bytes_max = 1000;
 

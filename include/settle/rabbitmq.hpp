@@ -22,14 +22,19 @@
 // queue that somebody has deleted is an error until the group is created anew: what was published meanwhile
 // is lost to it, and nobody should overlook that.
 //
+// Queues and exchanges of others are used as they are, if they are named in the options; then what the server
+// promises for them holds, and no more.
+//
 // Threads: any number for broker and publisher; a subscription is used by one at a time. Errors:
 // settle::error; destination_unavailable is retryable. Passwords are in no error.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "settle/broker.hpp"
+#include "settle/message_mapping.hpp"
 
 #pragma GCC visibility push(default)
 namespace settle::inline v0::rabbitmq {
@@ -38,6 +43,25 @@ namespace settle::inline v0::rabbitmq {
 enum class unrouted {
   hold,     // it is not confirmed: the relay keeps it and tries again
   discard,  // it is confirmed, counted (settle_rabbitmq_discarded_total) and gone
+};
+
+// A queue that somebody else has made, read by a group of ours as it is. One member at a time reads it, and
+// nobody else may: it is asked for exclusively. What the queue drops, what it is bound to and whether a key
+// keeps its order on the way to it is up to whoever made it. Headers that are no CloudEvents come as
+// extensions, their names in lower-case letters and digits ("x-death" as xdeath), their lists and tables as
+// JSON.
+struct existing_queue {
+  std::string queue;             // its name, without the prefix below
+  std::string group;             // the consumer that reads it
+  std::string topic;             // what its messages are called there
+  message_mapping mapping = {};  // where their attributes are; a message-id is the id without being asked for
+};
+
+// An exchange that somebody else has made, and that events of a topic go to as they are.
+struct existing_exchange {
+  std::string topic;
+  std::string exchange;                // without the prefix below; empty: the default exchange, of queues
+  std::string routing_key = "{type}";  // with {topic}, {type}, {key}, {subject} and {lane}
 };
 
 struct options {
@@ -66,6 +90,9 @@ struct options {
   std::string ca_file = {};
   std::string certificate_file = {};
   std::string key_file = {};
+  // What others have made.
+  std::vector<existing_queue> existing_queues = {};
+  std::vector<existing_exchange> existing_exchanges = {};
 };
 
 // amqp://[user[:password]@]host[:port][/vhost] or amqps://…, percent-encoded where needed; IPv6 in brackets.

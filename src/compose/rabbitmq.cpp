@@ -1,6 +1,7 @@
 #include "compose/rabbitmq.hpp"
 
 #include "rabbitmq/address.hpp"
+#include "rabbitmq/routing_key.hpp"
 
 namespace settle::compose {
 
@@ -15,5 +16,7 @@ std::string rabbitmq_without_secrets(const std::string& url) {
   const auto vhost = at.vhost == "/" ? "" : at.vhost;
   return std::string(at.tls ? "amqps://" : "amqp://") + at.host + ":" + std::to_string(at.port) + "/" + vhost;
 }
+
+std::string unusable_routing_key(std::string_view text) { return rabbitmq::unusable_routing_key(text); }
 
 }  // namespace settle::compose

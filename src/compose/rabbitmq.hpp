@@ -25,4 +25,7 @@ std::unique_ptr<broker> open_rabbitmq(const std::string& url, const rabbitmq::op
 // it cannot be read.
 std::string rabbitmq_without_secrets(const std::string& url);
 
+// Why it is no template for routing keys; empty: it is one, or this build cannot tell.
+std::string unusable_routing_key(std::string_view text);
+
 }  // namespace settle::compose

@@ -41,10 +41,7 @@ class server_view final : public broker_view {
 
   broker_inspection& inspection() override { return *server_->inspection(); }
   const environment& env() const override { return env_; }
-  std::string trouble() override {
-    inspection().topics(1);
-    return {};
-  }
+  std::string trouble() override { return inspection().trouble(); }
 
  private:
   std::unique_ptr<broker> server_;

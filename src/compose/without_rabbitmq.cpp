@@ -18,4 +18,6 @@ std::string missing_rabbitmq() {
 std::unique_ptr<broker> open_rabbitmq(const std::string&, const rabbitmq::options&) { refuse(); }
 std::string rabbitmq_without_secrets(const std::string&) { refuse(); }
 
+std::string unusable_routing_key(std::string_view) { return {}; }
+
 }  // namespace settle::compose

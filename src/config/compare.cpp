@@ -19,6 +19,10 @@ bool same_webhook(const webhook_settings& a, const webhook_settings& b) {
 
 bool same_route(const topic_route& a, const topic_route& b) { return same_rows(a, b, route_options()); }
 
+bool same_exchange(const rabbitmq::existing_exchange& a, const rabbitmq::existing_exchange& b) {
+  return same_rows(a, b, exchange_options());
+}
+
 // They are of the process: where it listens, and what its HTTP server was made with.
 bool is_fixed(const option& of) { return of.name == "listen" || of.name.starts_with("http."); }
 
@@ -31,7 +35,9 @@ bool same_settings(const service_settings& a, const service_settings& b) {
 }
 
 bool same_settings(const broker_settings& a, const broker_settings& b) {
-  return a.name == b.name && same_rows(a, b, broker_options());
+  return a.name == b.name && same_rows(a, b, broker_options()) &&
+         std::ranges::equal(a.options.rabbitmq.existing_exchanges, b.options.rabbitmq.existing_exchanges,
+                            same_exchange);
 }
 
 std::vector<std::string> fixed_differences(const configuration& running, const configuration& next) {

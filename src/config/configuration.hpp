@@ -25,7 +25,8 @@ namespace settle::config {
 // own.
 constexpr std::size_t services_max = 200;
 constexpr std::size_t brokers_max = 50;
-constexpr std::size_t routes_max = 200;  // of one service: each event is compared with them in turn
+constexpr std::size_t routes_max = 200;     // of one service: each event is compared with them in turn
+constexpr std::size_t exchanges_max = 200;  // of one broker, likewise
 
 // How what is over is removed from a service's database.
 struct sweep_settings {

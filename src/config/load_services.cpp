@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compose/rabbitmq.hpp"
 #include "config/load_webhooks.hpp"
 
 namespace settle::config {
@@ -47,9 +48,16 @@ void require_at_most(reading& all, std::size_t count, std::size_t most, std::str
         fmt::format("{}: there are {} tables [{}], and {} are allowed", all.file, count, tables, most));
 }
 
-std::vector<topic_route> load_routes(reading& all, std::span<const toml_entry> entries,
-                                     std::string_view prefix) {
-  std::map<std::size_t, std::pair<topic_route, std::size_t>> found;  // by their number, with their lines
+// A list of tables, [[route]] or [[broker.NAME.exchange]], in the order of the file.
+template <class Row>
+struct listed_table {
+  Row content = {};
+  std::size_t line = 0;
+};
+template <class Row>
+std::vector<listed_table<Row>> load_list(reading& all, std::span<const toml_entry> entries,
+                                         std::string_view prefix, std::span<const option_of<Row>> options) {
+  std::map<std::size_t, listed_table<Row>> found;  // by their number
   for (const auto& entry : entries) {
     const auto rest = std::string_view(entry.key).substr(prefix.size());
     const auto dot = rest.find('.');
@@ -59,17 +67,40 @@ std::vector<topic_route> load_routes(reading& all, std::span<const toml_entry> e
                  fmt::format("stands in a table of a list: [[{}]]", prefix.substr(0, prefix.size() - 1)));
       continue;
     }
-    auto& [route, line] = found[std::stoul(std::string(number))];
-    if (line == 0) line = entry.line;
-    read_setting(all, entry, rest.substr(dot + 1), route_options(), route);
+    auto& one = found[std::stoul(std::string(number))];
+    if (one.line == 0) one.line = entry.line;
+    read_setting(all, entry, rest.substr(dot + 1), options, one.content);
   }
+  std::vector<listed_table<Row>> in_order;
+  for (auto& [number, one] : found) in_order.push_back(std::move(one));
+  return in_order;
+}
+
+std::vector<topic_route> load_routes(reading& all, std::span<const toml_entry> entries,
+                                     std::string_view prefix) {
+  auto found = load_list<topic_route>(all, entries, prefix, route_options());
   require_at_most(all, found.size(), routes_max, "[route]");
   std::vector<topic_route> routes;
-  for (auto& [number, one] : found) {
-    if (const auto why = problem_of(one.first)) all.refuse(one.second, "a route's", *why);
-    routes.push_back(std::move(one.first));
+  for (auto& one : found) {
+    if (const auto why = problem_of(one.content)) all.refuse(one.line, "a route's", *why);
+    routes.push_back(std::move(one.content));
   }
   return routes;
+}
+
+std::vector<rabbitmq::existing_exchange> load_exchanges(reading& all, std::span<const toml_entry> entries,
+                                                        const std::string& prefix) {
+  auto found = load_list<rabbitmq::existing_exchange>(all, entries, prefix, exchange_options());
+  require_at_most(all, found.size(), exchanges_max, prefix.substr(0, prefix.size() - 1));
+  std::vector<rabbitmq::existing_exchange> exchanges;
+  for (auto& one : found) {
+    if (one.content.topic.empty())
+      all.refuse(one.line, prefix + "topic", "is missing: the topic whose events go to this exchange");
+    if (const auto why = compose::unusable_routing_key(one.content.routing_key); !why.empty())
+      all.refuse(one.line, prefix + "routing_key", why);
+    exchanges.push_back(std::move(one.content));
+  }
+  return exchanges;
 }
 
 class services_loading {
@@ -96,9 +127,16 @@ class services_loading {
     for (const auto& [name, table] : tables) {
       auto made = to_.broker;
       made.name = name;
-      for (const auto& entry : table.entries)
-        read_setting(all_, entry, std::string_view(entry.key).substr(("broker." + name + ".").size()),
-                     broker_options(), made);
+      const auto prefix = "broker." + name + ".";
+      std::vector<toml_entry> exchanges;
+      for (const auto& entry : table.entries) {
+        const auto inside = std::string_view(entry.key).substr(prefix.size());
+        if (inside.starts_with("exchange."))
+          exchanges.push_back(entry);
+        else
+          read_setting(all_, entry, inside, broker_options(), made);
+      }
+      made.options.rabbitmq.existing_exchanges = load_exchanges(all_, exchanges, prefix + "exchange.");
       if (made.url.empty())
         all_.refuse(table.line, fmt::format("broker.{}.url", name), "is missing: the file of the broker");
       to_.brokers.push_back(std::move(made));
@@ -201,14 +239,15 @@ class services_loading {
   configuration& to_;
 };
 
-std::string print_routes(std::span<const topic_route> routes, std::string_view prefix,
-                         const origin_map& origins) {
+template <class Row>
+std::string print_list(const std::vector<Row>& rows, std::string_view prefix,
+                       std::span<const option_of<Row>> options, const origin_map& origins) {
   std::string out;
-  for (std::size_t i = 0; i < routes.size(); ++i) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     out += fmt::format("\n[[{}]]\n", prefix);
-    for (const auto& one : route_options()) {
+    for (const auto& one : options) {
       const auto origin = origins.find(fmt::format("{}.{}.{}", prefix, i, one.name));
-      out += fmt::format("{:<40} # {}\n", fmt::format("{} = {}", one.name, written(routes[i], one)),
+      out += fmt::format("{:<40} # {}\n", fmt::format("{} = {}", one.name, written(rows[i], one)),
                          origin == origins.end() ? "default" : origin->second);
     }
   }
@@ -249,12 +288,17 @@ void load_services(reading& all, const sorted_entries& from, configuration& to) 
 std::string print_services(const configuration& of, const origin_map& origins) {
   std::string out;
   for (const auto& one : of.brokers)
-    if (!one.name.empty()) out += print_table(one, broker_options(), "broker." + one.name, "broker", origins);
+    if (!one.name.empty()) {
+      const auto table = "broker." + one.name;
+      out += print_table(one, broker_options(), table, "broker", origins);
+      out += print_list(one.options.rabbitmq.existing_exchanges, table + ".exchange", exchange_options(),
+                        origins);
+    }
   for (const auto& one : of.services) {
     const auto table = one.name.empty() ? std::string() : "service." + one.name;
     const auto prefix = table.empty() ? std::string() : table + ".";
     if (!table.empty()) out += print_table(one, service_options(), table, "", origins);
-    out += print_routes(one.routes, prefix + "route", origins);
+    out += print_list(one.routes, prefix + "route", route_options(), origins);
     out += print_webhooks(one.webhooks, prefix + "webhook.", origins);
   }
   return out;

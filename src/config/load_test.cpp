@@ -89,6 +89,45 @@ as = "shop.*"
   EXPECT_EQ(made.find_service("nobody"), nullptr);
 }
 
+TEST_F(configurations, name_exchanges_of_others_that_topics_go_to) {
+  const auto made = load(R"([broker.main]
+url = "amqp://mq.internal/shop"
+[[broker.main.exchange]]
+topic = "payments"
+exchange = "bank-events"
+[[broker.main.exchange]]
+topic = "invoices"
+exchange = "accounting"
+routing_key = "invoice.{type}"
+[service.orders]
+database = "orders.db"
+)")
+                        .values;
+  const auto& exchanges = made.find_broker("main")->options.rabbitmq.existing_exchanges;
+  ASSERT_EQ(exchanges.size(), 2U);
+  EXPECT_EQ(exchanges[0].exchange, "bank-events");
+  EXPECT_EQ(exchanges[0].routing_key, "{type}");
+  EXPECT_EQ(exchanges[1].routing_key, "invoice.{type}");
+  EXPECT_EQ(problems(R"([broker.main]
+url = "amqp://mq.internal/shop"
+[[broker.main.exchange]]
+exchange = "bank-events"
+[service.orders]
+database = "orders.db"
+)"),
+            "FILE:4: broker.main.exchange.topic is missing: the topic whose events go to this exchange");
+  EXPECT_EQ(problems(R"([broker.main]
+url = "amqp://mq.internal/shop"
+[[broker.main.exchange]]
+topic = "payments"
+routing_key = "{typ}"
+[service.orders]
+database = "orders.db"
+)"),
+            "FILE:4: broker.main.exchange.routing_key {typ} is none of {topic}, {type}, {key}, {subject} and "
+            "{lane}");
+}
+
 TEST_F(configurations, tell_everything_that_is_wrong_with_their_services_at_once) {
   EXPECT_EQ(problems(R"([broker.main]
 url = "main.db"

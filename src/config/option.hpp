@@ -75,12 +75,15 @@ constexpr auto without_section(std::array<Row, Size> table) {
   return table;
 }
 
-// Of one table [service.NAME], [broker.NAME], [[route]] or [webhook.NAME]; the names are those inside it.
+// Of one table [service.NAME], [broker.NAME], [[broker.NAME.exchange]], [[route]] or [webhook.NAME]; the
+// names are those inside it.
 using service_option = option_of<service_settings>;
 using broker_option = option_of<broker_settings>;
+using exchange_option = option_of<rabbitmq::existing_exchange>;
 using route_option = option_of<topic_route>;
 std::span<const service_option> service_options();
 std::span<const broker_option> broker_options();
+std::span<const exchange_option> exchange_options();
 std::span<const route_option> route_options();
 
 using webhook_option = option_of<webhook_settings>;

@@ -93,6 +93,24 @@ constexpr std::array in_brokers_alone{
 };
 constexpr auto of_brokers = joined(in_brokers_alone, without_section(broker_rows<broker_settings>()));
 
+constexpr std::array of_exchanges{
+    exchange_option{"topic", kind::text, field<&rabbitmq::existing_exchange::topic>(), bytes_of_topic, "",
+                    "Events of which topic. Required."},
+    exchange_option{"exchange",
+                    kind::text,
+                    field<&rabbitmq::existing_exchange::exchange>(),
+                    {0, 255},
+                    "",
+                    "The exchange that they go to, without the broker's prefix. It must be there. Empty: the "
+                    "default exchange, whose routing keys are names of queues."},
+    exchange_option{"routing_key",
+                    kind::text,
+                    field<&rabbitmq::existing_exchange::routing_key>(),
+                    {0, 255},
+                    "",
+                    "Their routing key: text with {topic}, {type}, {key}, {subject} and {lane} in it."},
+};
+
 constexpr std::array of_routes{
     route_option{
         "topic", kind::text, field<&topic_route::topic>(), bytes_of_topic, "",
@@ -127,6 +145,7 @@ std::string spelled(std::string_view prefix, std::string_view name, char separat
 std::span<const option> all_options() { return table; }
 std::span<const service_option> service_options() { return of_services; }
 std::span<const broker_option> broker_options() { return of_brokers; }
+std::span<const exchange_option> exchange_options() { return of_exchanges; }
 std::span<const route_option> route_options() { return of_routes; }
 
 const option* find_option(std::string_view name) {

@@ -266,6 +266,7 @@ std::string allowed_text(const option_of<Settings>& of) {
 SETTLE_OPTIONS_OF(configuration);
 SETTLE_OPTIONS_OF(service_settings);
 SETTLE_OPTIONS_OF(broker_settings);
+SETTLE_OPTIONS_OF(rabbitmq::existing_exchange);
 SETTLE_OPTIONS_OF(topic_route);
 SETTLE_OPTIONS_OF(webhook_settings);
 

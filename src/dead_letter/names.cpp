@@ -16,6 +16,7 @@ constexpr std::array reasons{
     name_of<dead_letter_reason>{dead_letter_reason::too_old, "too_old"},
     name_of<dead_letter_reason>{dead_letter_reason::crashed_process, "crashed_process"},
     name_of<dead_letter_reason>{dead_letter_reason::beyond_dedup_horizon, "beyond_dedup_horizon"},
+    name_of<dead_letter_reason>{dead_letter_reason::imported, "imported"},
 };
 
 constexpr std::array statuses{

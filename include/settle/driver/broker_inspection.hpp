@@ -95,6 +95,9 @@ class broker_inspection {
   // What people call it: a file, a server. Without secrets.
   virtual std::string name() const = 0;
 
+  // Why it takes no messages now, and what to do about it; empty: it does. Throws if it does not answer.
+  virtual std::string trouble() { return {}; }
+
   // What its content takes; none: it does not say.
   virtual std::optional<std::int64_t> stored_bytes() = 0;
 
