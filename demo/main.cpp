@@ -59,7 +59,17 @@ int run_in(storm::settings of, const asked& how) {
   return code;
 }
 
+// For the processes that are started.
+void note_broker(const storm::settings& of) {
+  if (of.broker.empty()) return;
+  ::setenv(storm::broker_variable, of.broker.c_str(), 1);
+  ::setenv(storm::broker_prefix_variable, of.broker_prefix.c_str(), 1);
+}
+
 int run_in_fresh_folder(storm::settings of, const asked& how) {
+  if (!of.broker.empty() && !of.config.empty())
+    throw std::runtime_error("--broker (or STORM_BROKER) and --config: the file names the broker");
+  note_broker(of);
   const bool own = of.data.empty();
   if (own) {
     of.data = (fs::temp_directory_path() / "settle-storm-XXXXXX").string();
@@ -94,6 +104,13 @@ void add_options(CLI::App& app, storm::settings& of, asked& how) {
                  "The same with a file that is written for it, of so many services")
       ->check(CLI::Range(1, 150))
       ->excludes(file);
+  app.add_option(
+         "--broker", of.broker,
+         "A server as the broker instead of a file: amqp://USER:PASSWORD@HOST/VHOST. What is made "
+         "there begins with order_storm., and the group is removed if all is well. Not with --config, "
+         "whose file names it. A password is better in the variable STORM_BROKER")
+      ->envname(storm::broker_variable);
+  app.add_option("--broker-prefix", of.broker_prefix)->envname(storm::broker_prefix_variable)->group("");
   app.add_option(
          "--postgres", how.postgres,
          "With --services: databases are made on this server, in libpq's keywords (default: files). A "

@@ -9,16 +9,13 @@
 #include "settle/relay.hpp"
 #include "settle/sqlite.hpp"
 #include "settle/testing.hpp"
+#include "storm_broker.hpp"
 #include "termination.hpp"
 
 namespace storm {
 namespace {
 
 constexpr auto lease = std::chrono::seconds(1);  // short, so that take-overs happen while you watch
-
-std::unique_ptr<settle::broker> open_broker(const settings& of) {
-  return settle::sqlite::open_broker(of.data + "/broker.db", {.partitions = 4, .lease_ttl = lease});
-}
 
 // Delivers some messages twice, as every broker may.
 class duplicating_publisher final : public settle::publisher {
@@ -45,7 +42,7 @@ class duplicating_publisher final : public settle::publisher {
 void prepare(const settings& of) {
   create_orders(*settle::sqlite::open(of.data + "/orders.db"));
   create_shipments(*settle::sqlite::open(of.data + "/warehouse.db"));
-  open_broker(of);
+  prepare_group(*open_storm_broker(of), of.broker);
 }
 
 void run_producer(const settings& of, int index) {
@@ -67,7 +64,7 @@ void run_producer(const settings& of, int index) {
 void run_relay(const settings& of, int index) {
   const termination asked;
   const auto db = settle::sqlite::open(of.data + "/orders.db");
-  const auto broker = open_broker(of);
+  const auto broker = open_storm_broker(of);
   duplicating_publisher destination(broker->publishing(), of.seed + static_cast<std::uint64_t>(index));
   settle::relay relay(*db, destination, {.source = "/orders", .batch_max = 100, .lease_ttl = lease});
   settle::background loop(relay);
@@ -77,7 +74,7 @@ void run_relay(const settings& of, int index) {
 void run_consumer(const settings& of, int) {
   const termination asked;
   const auto db = settle::sqlite::open(of.data + "/warehouse.db");
-  const auto broker = open_broker(of);
+  const auto broker = open_storm_broker(of);
   settle::consumer warehouse(*db, *broker, {.name = "warehouse"});
   ship_orders(warehouse);
   settle::background loop(warehouse);

@@ -20,6 +20,7 @@
 #include "settle/driver/broker.hpp"
 #include "settle/error.hpp"
 #include "settle/service.hpp"
+#include "storm_broker.hpp"
 #include "termination.hpp"
 
 namespace storm {
@@ -80,7 +81,7 @@ void prepare_services(const settings& of) {
   };
   for (const auto& one : all.shops) make(one, create_orders);
   make(all.warehouse, create_shipments);
-  settle::compose::open_broker(all.broker.url, all.broker.options);
+  prepare_group(*settle::compose::open_broker(all.broker.url, all.broker.options), all.broker.url);
 }
 
 void run_service_producer(const settings& of, int index) {

@@ -11,6 +11,7 @@
 #include "settle/driver/broker_inspection.hpp"
 #include "settle/error.hpp"
 #include "settle/sqlite.hpp"
+#include "storm_broker.hpp"
 
 namespace storm {
 namespace {
@@ -27,7 +28,8 @@ stage::stage(const settings& of) {
     prepare(of);
     shops_.push_back({"", settle::sqlite::open(of.data + "/orders.db")});
     warehouse_.db = settle::sqlite::open(of.data + "/warehouse.db");
-    broker_ = settle::sqlite::open_broker(of.data + "/broker.db");
+    broker_ = open_storm_broker(of);
+    broker_url_ = of.broker;
     return;
   }
   prepare_services(of);
@@ -40,6 +42,7 @@ stage::stage(const settings& of) {
   for (const auto& one : all.shops) shops_.push_back({one.name, open(one)});
   warehouse_.db = open(all.warehouse);
   broker_ = settle::compose::open_broker(all.broker.url, all.broker.options);
+  broker_url_ = all.broker.url;
 }
 
 void stage::look() {
@@ -73,7 +76,10 @@ settle::verify_report stage::verify() const {
   return settle::verify(input);
 }
 
-std::int64_t stage::extra_copies() const {
+void stage::clean_up() { remove_group(*broker_, broker_url_); }
+
+std::optional<std::int64_t> stage::extra_copies() const {
+  if (broker_->inspection()->log() == nullptr) return std::nullopt;
   std::int64_t messages = 0;
   std::set<std::string> distinct;
   broker_->inspection()->log()->scan([](std::string_view, std::string_view) {},

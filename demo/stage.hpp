@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,10 @@ class stage {
   std::int64_t applied() const { return warehouse_.noted; }
 
   settle::verify_report verify() const;
-  // Messages that the broker holds more than once.
-  std::int64_t extra_copies() const;
+  // Messages that the broker holds more than once; nothing: it does not tell.
+  std::optional<std::int64_t> extra_copies() const;
+  // When everybody has ended.
+  void clean_up();
 
   // Of every shop, in their order in the file; one without a name if the storm has no file.
   struct shop_count {
@@ -44,6 +47,7 @@ class stage {
   std::vector<watched> shops_;
   watched warehouse_;
   std::unique_ptr<settle::broker> broker_;
+  std::string broker_url_;
 };
 
 }  // namespace storm

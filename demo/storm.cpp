@@ -34,7 +34,9 @@ struct timing {
 };
 
 timing timing_of(const settings& of) {
-  if (of.config.empty()) return {std::chrono::milliseconds(50), std::chrono::milliseconds(1800), false};
+  // A server takes somebody for dead who was silent for two heartbeats.
+  const std::chrono::milliseconds past_lease(of.broker.empty() ? 1800 : 3500);
+  if (of.config.empty()) return {std::chrono::milliseconds(50), past_lease, !of.broker.empty()};
   return {std::chrono::milliseconds(200), read_services(of.config).lease_max * 18 / 10, true};
 }
 
@@ -70,7 +72,9 @@ class storm {
     for (auto& place : places_)  // producers end by themselves; one that has not is out of time
       place->what() == role::producer ? place->kill() : place->stop();
     screen_.clear();
-    return std::max(give_verdict(of_, stage_, dealt_, took), refused_files());
+    const int code = std::max(give_verdict(of_, stage_, dealt_, took), refused_files());
+    if (code == 0) stage_.clean_up();
+    return code;
   }
 
  private:

@@ -50,8 +50,9 @@ int give_verdict(const settings& of, const stage& seen, const blows_dealt& dealt
   fmt::print("\nAfter {:.1f} s: {} processes killed, {} stopped past their lease{}.\n", took, dealt.kills,
              dealt.pauses,
              of.config.empty() ? "" : fmt::format(", {} changed files read again", dealt.reloads));
-  fmt::print("The broker held {} extra copies of messages{}.\n", grouped(copies),
-             report.doubled == 0 ? "; every one was skipped" : "");
+  if (copies)
+    fmt::print("The broker held {} extra copies of messages{}.\n", grouped(*copies),
+               report.doubled == 0 ? "; every one was skipped" : "");
   for (std::size_t i = 0; i < std::min(report.findings.size(), examples_max); ++i) {
     const auto& finding = report.findings[i];
     fmt::print("  {} {} at {}: {}\n", finding.kind, finding.subject, finding.consumer, finding.detail);

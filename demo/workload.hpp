@@ -11,7 +11,9 @@ struct settings {
   std::uint64_t seed = 0;
   int orders = 10'000;
   int strikes = 20;
-  std::string data;  // a folder with orders.db, warehouse.db and broker.db
+  std::string data;                            // a folder with orders.db, warehouse.db and broker.db
+  std::string broker = {};                     // a server instead of that file; may hold a password
+  std::string broker_prefix = "order_storm.";  // of whatever is made there
 
   // Over the services of a daemon's file (services.hpp). Empty: one service, and relays of the storm's own.
   std::string config = {};
@@ -21,6 +23,10 @@ struct settings {
   int seconds = 0;               // the orders come over this time; 0: as fast as they are committed
   std::int64_t began_ms = 0;     // when that time began, since 1970
 };
+
+// Where the processes of a storm find the URL of --broker, which must not stand in the process list.
+constexpr const char* broker_variable = "STORM_BROKER";
+constexpr const char* broker_prefix_variable = "STORM_BROKER_PREFIX";
 
 constexpr int producers = 2;
 constexpr int relays = 2;
