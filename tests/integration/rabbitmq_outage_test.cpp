@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "settle/driver/broker.hpp"
+#include "settle/driver/broker_inspection.hpp"
 #include "settle/error.hpp"
 #include "settle/rabbitmq.hpp"
 #include "support/child_process.hpp"
@@ -163,11 +164,17 @@ TEST_F(rabbitmq_of_its_own, that_is_killed_and_started_again_loses_nothing) {
 
 // Proves C3, O3
 TEST_F(rabbitmq_of_its_own, that_is_out_of_memory_pauses_publishers_and_charges_nobody) {
+  const auto watching = rabbitmq::open(url, broker_options({}));
+  const auto trouble = [&] { return watching->inspection()->trouble(); };
   survive([&](order_world& world) {
+    EXPECT_EQ(trouble(), "");
     server->command("rabbitmqctl set_vm_memory_high_watermark absolute 1");
     await([&] { return world.log().count("relay_paused") > 0; });
+    await([&] { return trouble().find("takes no messages: low on memory") != std::string::npos; });
+    EXPECT_FALSE(watching->inspection()->groups().empty()) << "who only looks is not held up";
     std::this_thread::sleep_for(3s);
     server->command("rabbitmqctl set_vm_memory_high_watermark absolute 512MB");
+    await([&] { return trouble().empty(); });
   });
 }
 
