@@ -53,7 +53,9 @@ std::vector<publish_result> confirming_publisher::publish(std::span<const messag
   const auto within = limit::of(limits);
   std::unique_lock lock(turn_);
   const bool mine = turn_changed_.wait_until(lock, within.stop, within.until, [&] { return !busy_; });
-  auto [results, accepted] = admit(batch, [this](const message& m) { return refusal_of(m); });
+  if (mine && on_ && on_->broken()) disconnect();
+  auto [results, accepted] =
+      admit(batch, [&](const message& m) { return mine ? refusal_of(m) : std::string(); });
   if (!mine || within.stop.stop_requested()) {
     for (const auto i : accepted)
       results[i] = failed(mine || within.stop.stop_requested() ? "stopped by the caller"
@@ -96,14 +98,16 @@ void confirming_publisher::publish_alone(std::span<const message> batch,
 }
 
 void confirming_publisher::connect(const limit& within) {
-  if (on_ && on_->broken()) disconnect();
   if (!on_) {
     on_ = std::make_unique<connection>(to_, with_, "settle publisher", within);
     topology_ = std::make_unique<topology>(*on_, names{with_.prefix});
   }
-  if (channel_ && !channel_->closed()) return;
+  const auto closed = channel_ ? channel_->closed() : std::nullopt;
+  if (channel_ && !closed) return;
   channel_.reset();
-  declared_.clear();  // perhaps it was closed because an exchange has gone
+  if (closed && closed->code == code_not_found)  // the exchange of one of them has gone
+    doubtful_.insert(declared_.begin(), declared_.end());
+  declared_.clear();
   channel_ = std::make_unique<channel>(*on_, within);
   channel_->call(AMQP_CONFIRM_SELECT_METHOD, amqp_confirm_select_t{}, within);
   numbers_ = 0;
@@ -114,6 +118,7 @@ void confirming_publisher::disconnect() {
   topology_.reset();
   on_.reset();
   declared_.clear();
+  message_bytes_max_.reset();  // perhaps it was raised with a restart
 }
 
 const existing_exchange* confirming_publisher::existing(const std::string& topic) const {
@@ -123,7 +128,12 @@ const existing_exchange* confirming_publisher::existing(const std::string& topic
 
 void confirming_publisher::find_or_make(const std::string& topic, const limit& within) {
   const auto* other = existing(topic);
-  if (other == nullptr) return topology_->declare_topic(topic, within);
+  if (other == nullptr) {
+    doubtful_.contains(topic) ? topology_->restore_topic(topic, within)
+                              : topology_->declare_topic(topic, within);
+    doubtful_.erase(topic);
+    return;
+  }
   if (other->exchange.empty() || topology_->has_exchange(other->exchange, within)) return;
   throw refused(to_.name(), {code_not_found, "there is no exchange " + other->exchange + ", which topic " +
                                                  topic + " goes to; it is made by somebody else"});
@@ -146,7 +156,7 @@ std::vector<std::size_t> confirming_publisher::declare_topics(const attempt& of,
       }
     }
     if (const auto why = refused_topics.find(topic); why != refused_topics.end())
-      of.results[i] = failed(why->second);
+      of.results[i] = {publish_status::topic_unavailable, why->second};
     else
       wanted.push_back(i);
   }

@@ -59,6 +59,7 @@ class confirming_publisher final : public publisher {
   std::unique_ptr<channel> channel_;
   std::uint64_t numbers_ = 0;  // that the channel has given
   std::set<std::string, std::less<>> declared_;
+  std::set<std::string, std::less<>> doubtful_;   // topics whose exchange somebody may have deleted
   std::optional<refusal> closed_;                 // why the channel was closed in this call
   std::optional<std::size_t> message_bytes_max_;  // as the server has told when it refused one
 };

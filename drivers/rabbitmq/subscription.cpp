@@ -98,7 +98,7 @@ void queue_subscription::connect(const limit& within) {
       amqp_basic_consume_t what{};
       what.queue = as_bytes(members);
       what.consumer_tag = as_bytes(topic.name);
-      control->call(AMQP_BASIC_CONSUME_METHOD, what, within);
+      ask(*control, what, topic.name, within);
     }
     control_ = std::move(control);
   }
@@ -116,12 +116,26 @@ void queue_subscription::consume_alone(queue_state& from, const limit& within) t
   consume(from, within);
   from.ask_again = {};
 } catch (const refused& e) {
+  if (e.why().code == code_not_found)
+    throw error(errc::destination_unavailable,
+                fmt::format("queue {}, which group {} reads, has been deleted; it is made by somebody else",
+                            from.name, group_));
   if (e.why().code != code_access_refused) throw;
   const bool is_news = from.ask_again == steady::time_point{};
   from.ask_again = steady::now() + with_.balance_every;
   if (!is_news) return;
   with_.env.log->write(log_level::info, "queue_has_another_reader",
                        {{"group", group_}, {"queue", from.name}, {"error", e.what()}});
+}
+
+// Of a queue that has been deleted, the group is looked at: that throws what is missing until an operator
+// wants it to be made anew, and then makes it, for the next call.
+void queue_subscription::ask(channel& on, const amqp_basic_consume_t& what, const std::string& topic,
+                             const limit& within) try {
+  on.call(AMQP_BASIC_CONSUME_METHOD, what, within);
+} catch (const refused& e) {
+  if (e.why().code == code_not_found) topology_->declare_group(group_, topic, with_.queues, within);
+  throw;
 }
 
 void queue_subscription::consume(queue_state& from, const limit& within) {
@@ -132,20 +146,10 @@ void queue_subscription::consume(queue_state& from, const limit& within) {
   amqp_basic_consume_t what{};
   what.queue = as_bytes(from.name);
   what.exclusive = from.foreign != nullptr ? 1 : 0;
-  try {
+  if (from.foreign != nullptr)
     on->call(AMQP_BASIC_CONSUME_METHOD, what, within);
-  } catch (const refused& e) {
-    if (e.why().code != code_not_found) throw;
-    if (from.foreign != nullptr)
-      throw error(errc::destination_unavailable,
-                  fmt::format("queue {}, which group {} reads, has been deleted; it is made by somebody else",
-                              from.name, group_));
-    throw error(errc::destination_unavailable,
-                fmt::format("queue {} of group {} has been deleted; what was published since is lost to the "
-                            "group. `settle group remove {} --topic {}` and `settle group create` make it "
-                            "anew",
-                            from.name, group_, group_, *from.topic));
-  }
+  else
+    ask(*on, what, *from.topic, within);
   from.on = std::move(on);
   from.session = ++sessions_;
 }

@@ -63,6 +63,7 @@ class queue_subscription final : public subscription, private wakeup {
   void disconnect();
   void add_topic(const std::string& name);
   void join(topology& at, const limit& within);
+  void ask(channel& on, const amqp_basic_consume_t& what, const std::string& topic, const limit& within);
   void consume(queue_state& from, const limit& within);
   void consume_alone(queue_state& from, const limit& within);
   void end_session(queue_state& of);

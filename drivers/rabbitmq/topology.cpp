@@ -42,6 +42,15 @@ int number_of(const std::string* text) {
   return read;
 }
 
+void send_bind(channel& on, const std::string& queue, const std::string& exchange, int lane) {
+  const auto key = std::to_string(lane);
+  amqp_queue_bind_t what{};
+  what.queue = as_bytes(queue);
+  what.exchange = as_bytes(exchange);
+  what.routing_key = as_bytes(key);
+  on.send(AMQP_QUEUE_BIND_METHOD, what);
+}
+
 registered read_entry(const wire_message& from) {
   const auto text = [&](const char* name) {
     const auto* found = from.header(name);
@@ -138,16 +147,19 @@ void topology::bind(const std::string& queue, const std::string& exchange, int f
                     const limit& within) {
   auto& on = control(within);
   int sent = 0;
-  for (int lane = first; lane < lane_count; lane += step, ++sent) {
-    const auto key = std::to_string(lane);
-    amqp_queue_bind_t what{};
-    what.queue = as_bytes(queue);
-    what.exchange = as_bytes(exchange);
-    what.routing_key = as_bytes(key);
-    on.send(AMQP_QUEUE_BIND_METHOD, what);
-  }
+  for (int lane = first; lane < lane_count; lane += step, ++sent) send_bind(on, queue, exchange, lane);
   on.flush();
   for (; sent > 0; --sent) on.await_answer(within);
+}
+
+// Lane by lane, so that all groups have the next one at almost the same time.
+void topology::bind(const std::vector<registered>& groups, const std::string& topic, const limit& within) {
+  auto& on = control(within);
+  for (int lane = 0; lane < lane_count; ++lane)
+    for (const auto& one : groups)
+      send_bind(on, names_.queue(one.group, topic, lane % one.queues), names_.exchange(topic), lane);
+  on.flush();
+  for (std::size_t i = 0; i < groups.size() * lane_count; ++i) on.await_answer(within);
 }
 
 void topology::put(const std::string& queue, const registered& what, const limit& within) {
@@ -174,14 +186,38 @@ void topology::enter(const registered& what, const limit& within) {
 }
 
 void topology::declare_topic(const std::string& topic, const limit& within) {
-  const auto exchange = names_.exchange(topic);
-  if (!has_exchange(exchange, within)) {
+  if (!has_exchange(names_.exchange(topic), within)) {
     enter({"", topic, 0}, within);
-    declare_exchange(exchange, within);
+    return restore_topic(topic, within);
   }
-  if (!topic.ends_with(dead_letter_suffix) || look_at(exchange, within)) return;
+  if (topic.ends_with(dead_letter_suffix) && !look_at(names_.exchange(topic), within))
+    restore_topic(topic, within);
+}
+
+void topology::restore_topic(const std::string& topic, const limit& within) {
+  const auto exchange = names_.exchange(topic);
+  declare_exchange(exchange, within);
+  bind(groups_on(topic, within), topic, within);
+  if (!topic.ends_with(dead_letter_suffix)) return;
   declare_queue(exchange, {}, within);
   bind(exchange, exchange, 0, 1, within);
+}
+
+// Those that are complete, with the number of queues that they have now.
+std::vector<registered> topology::groups_on(const std::string& topic, const limit& within) {
+  std::vector<registered> found;
+  for (auto& one : registry(within)) {
+    if (one.topic != topic || one.group.empty()) continue;
+    const auto mark = look_at(names_.mark(one.group, topic), within);
+    if (!mark || mark->ready == 0) continue;
+    try {
+      declare_mark(one.group, topic, one.queues, within);
+      found.push_back(std::move(one));
+    } catch (const error& e) {  // the registry still knows what was there before
+      if (e.code() != errc::invalid_argument) throw;
+    }
+  }
+  return found;
 }
 
 // The mark is a queue whose length limit is the number of queues: the one thing that the server compares by
@@ -202,6 +238,7 @@ void topology::declare_group(const std::string& group, const std::string& topic,
                              const limit& within) {
   declare_topic(topic, within);
   const bool complete = declare_mark(group, topic, queues, within) > 0;
+  declare_queue(names_.members(group, topic), {}, within);
   for (int i = 0; i < queues && complete; ++i) {
     const auto queue = names_.queue(group, topic, i);
     if (!look_at(queue, within))
@@ -213,7 +250,6 @@ void topology::declare_group(const std::string& group, const std::string& topic,
   }
   if (complete) return;
   enter({group, topic, queues}, within);
-  declare_queue(names_.members(group, topic), {}, within);
   for (int i = 0; i < queues; ++i) {
     const auto queue = names_.queue(group, topic, i);
     table arguments;

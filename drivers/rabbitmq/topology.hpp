@@ -59,6 +59,11 @@ class topology {
   // The topic's exchange, and for dead letters their queue.
   void declare_topic(const std::string& topic, const limit& within);
 
+  // A topic whose exchange somebody has deleted: every group is bound to it again. Whoever has been told that
+  // it is missing calls this before he publishes, also if it seems to be there again: perhaps somebody is
+  // still at it, and what is routed to one group must not miss another.
+  void restore_topic(const std::string& topic, const limit& within);
+
   // All that a group needs on one topic. What is there already is looked at: throws invalid_argument if it
   // was made with another number of queues, and destination_unavailable if a queue of it has been deleted.
   void declare_group(const std::string& group, const std::string& topic, int queues, const limit& within);
@@ -82,6 +87,8 @@ class topology {
   void declare_exchange(const std::string& name, const limit& within);
   std::int64_t declare_queue(const std::string& name, table arguments, const limit& within);
   void bind(const std::string& queue, const std::string& exchange, int first, int step, const limit& within);
+  void bind(const std::vector<registered>& groups, const std::string& topic, const limit& within);
+  std::vector<registered> groups_on(const std::string& topic, const limit& within);
   void put(const std::string& queue, const registered& what, const limit& within);
   void enter(const registered& what, const limit& within);
   std::int64_t declare_mark(const std::string& group, const std::string& topic, int queues,

@@ -3,6 +3,7 @@
 // happened.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>
@@ -87,8 +88,8 @@ class order_world {
 
   // Orders whose handler throws, until they are taken out.
   std::set<std::string> failing;
-  bool outage = false;            // of something that every handler needs
-  std::set<std::string> killing;  // orders over which the handler's process dies
+  std::atomic<bool> outage = false;  // of something that every handler needs
+  std::set<std::string> killing;     // orders over which the handler's process dies
 
  private:
   std::unique_ptr<database> open_service(const temp_dir& in, const char* file,

@@ -104,9 +104,10 @@ void scratch_database::forget_events() const {
     end $$)");
 }
 
-private_server::private_server(const std::string& which)
+private_server::private_server(const std::string& which, std::string rabbitmq)
     : folder_("/var/tmp/settle-private-" + std::to_string(::getpid()) + "-" +
-              std::to_string(::time(nullptr))) {
+              std::to_string(::time(nullptr))),
+      rabbitmq_(std::move(rabbitmq)) {
   command("up " + which);
 }
 
@@ -119,7 +120,8 @@ private_server::~private_server() {
 }
 
 void private_server::command(const std::string& words) const {
-  const auto line = "SETTLE_SERVERS_DIR='" + folder_ + "' '" + servers + "' " + words;
+  const auto line = "SETTLE_SERVERS_DIR='" + folder_ + "' SETTLE_SERVERS_RABBITMQ='" + rabbitmq_ + "' '" +
+                    servers + "' " + words;
   if (std::system(line.c_str()) != 0) throw std::runtime_error("failed: " + line);
 }
 
@@ -130,6 +132,8 @@ std::string private_server::variable(const std::string& name) const {
 std::string private_server::conninfo() const { return variable("SETTLE_TEST_POSTGRES"); }
 std::string private_server::standby_conninfo() const { return variable("SETTLE_TEST_POSTGRES_STANDBY"); }
 std::string private_server::redis_url() const { return variable("SETTLE_TEST_REDIS"); }
-std::string private_server::rabbitmq_url() const { return variable("SETTLE_TEST_RABBITMQ"); }
+std::string private_server::rabbitmq_url(int node) const {
+  return variable("SETTLE_TEST_RABBITMQ" + (node == 0 ? std::string() : std::to_string(node)));
+}
 
 }  // namespace settle::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 namespace settle::test {
 
@@ -52,7 +53,8 @@ class scratch_database {
 // A server for one test alone, which may stop, restart, kill or configure it. A hot standby on demand.
 class private_server {
  public:
-  explicit private_server(const std::string& which = "postgres");
+  // RabbitMQ with settings: "-rabbit consumer_timeout 2000".
+  explicit private_server(const std::string& which = "postgres", std::string rabbitmq = {});
   ~private_server();
   private_server(const private_server&) = delete;
   private_server& operator=(const private_server&) = delete;
@@ -60,13 +62,16 @@ class private_server {
   std::string conninfo() const;
   std::string standby_conninfo() const;
   std::string redis_url() const;
-  std::string rabbitmq_url() const;
+  std::string rabbitmq_url(int node = 0) const;  // 1 to 3: of the cluster
   // A command of tools/servers on this set: "restart postgres", "crash postgres", "up standby".
   void command(const std::string& words) const;
+  // From its next start on.
+  void set_rabbitmq(std::string settings) { rabbitmq_ = std::move(settings); }
 
  private:
   std::string variable(const std::string& name) const;
   std::string folder_;
+  std::string rabbitmq_;
 };
 
 }  // namespace settle::test
