@@ -8,6 +8,7 @@
 #include "base/lanes.hpp"
 #include "broker/admission.hpp"
 #include "rabbitmq/routing_key.hpp"
+#include "rabbitmq/seams.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0::rabbitmq {
@@ -183,6 +184,7 @@ std::string confirming_publisher::send_and_await(attempt& of, const std::vector<
     if (const auto alarm = on_->blocked())
       return fmt::format("{} takes no messages now: {}", to_.name(), *alarm);
   }
+  batch_was_sent(*channel_, counted);
   while (!counted.complete()) {
     const auto said = channel_->await_news(within);
     take(said, counted);

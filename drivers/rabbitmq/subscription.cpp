@@ -9,6 +9,7 @@
 
 #include "base/pause.hpp"
 #include "base/text.hpp"
+#include "rabbitmq/seams.hpp"
 #include "settle/event.hpp"
 #include "settle/metrics.hpp"
 
@@ -270,7 +271,7 @@ void queue_subscription::send_acknowledgements() {
   std::map<queue_state*, std::vector<std::uint64_t>> by_queue;
   for (const auto& tag : unsent_) {
     auto& queue = queue_of(tag.partition);
-    if (queue.on && queue.session == tag.session) by_queue[&queue].push_back(tag.number);
+    if (queue.on && is_of(tag, queue.session)) by_queue[&queue].push_back(tag.number);
   }
   bool said = false;
   for (auto& [queue, tags] : by_queue) {
@@ -297,6 +298,7 @@ void queue_subscription::doubt(std::uint32_t partition) {
   auto& queue = queue_of(partition);
   if (!queue.on) return;
   queue.assigned = false;  // whoever doubts knows that it is lost
+  if (put_back_alone(*queue.on, queue.open)) return;
   try {
     if (!queue.on->ended()) queue.on->close(limit::within(with_.connect_timeout));
     end_session(queue);

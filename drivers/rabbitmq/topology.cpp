@@ -304,15 +304,16 @@ void topology::purge(const std::string& queue, const limit& within) {
 
 void topology::remove_group(const std::string& group, const std::string& topic, const limit& within) {
   const auto all = registry(within);
-  const auto known = std::ranges::find_if(
-      all, [&](const registered& one) { return one.group == group && one.topic == topic; });
-  if (known == all.end() || !look_at(names_.mark(group, topic), within))
+  registered known{group, topic, 0};  // with the most queues that it ever had
+  for (const auto& one : all)
+    if (one.group == group && one.topic == topic) known.queues = std::max(known.queues, one.queues);
+  if (known.queues == 0 || !look_at(names_.mark(group, topic), within))
     throw error(errc::invalid_argument, fmt::format("there is no group {} on topic {}", group, topic));
   const auto members = look_at(names_.members(group, topic), within);
   if (members && members->consumers > 0)
     throw error(errc::invalid_argument, fmt::format("group {} on topic {} has members that are alive: {}",
                                                     group, topic, members->consumers));
-  remove(*known, within);
+  remove(known, within);
 }
 
 void topology::remove(const registered& what, const limit& within) {
