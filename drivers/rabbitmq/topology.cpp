@@ -245,8 +245,8 @@ void topology::declare_group(const std::string& group, const std::string& topic,
       throw error(
           errc::destination_unavailable,
           fmt::format("queue {} of group {} has been deleted; what was published since is lost to the "
-                      "group. `settle group remove {} --topic {}` and `settle group create` make it anew",
-                      queue, group, group, topic));
+                      "group. Delete its mark {} to have the queue made anew; what waits in the others stays",
+                      queue, group, names_.mark(group, topic)));
   }
   if (complete) return;
   enter({group, topic, queues}, within);
