@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "consuming.hpp"
 #include "harness.hpp"
+#include "memory_use.hpp"
 #include "raw_consumer.hpp"
 #include "service.hpp"
 
@@ -29,21 +29,6 @@ struct plan {
   std::chrono::milliseconds keep;  // records
 };
 
-// Of this process, in KiB: what it has in memory, and the same with shared pages counted in part.
-struct memory_use {
-  double rss = 0, pss = 0;
-};
-
-memory_use memory_now() {
-  memory_use found;
-  std::ifstream about("/proc/self/smaps_rollup");
-  for (std::string name; about >> name;) {
-    if (name == "Rss:") about >> found.rss;
-    if (name == "Pss:") about >> found.pss;
-  }
-  return found;
-}
-
 class soak {
  public:
   soak(const std::string& path, const plan& with)
@@ -60,14 +45,14 @@ class soak {
   soak& operator=(const soak&) = delete;
 
   // The largest of its lines.
-  memory_use run(const char* what, std::chrono::milliseconds how_long) {
-    memory_use largest;
+  bench::memory_use run(const char* what, std::chrono::milliseconds how_long) {
+    bench::memory_use largest;
     for (auto done = 0ms; done < how_long; done += plan_.line) {
       const auto before = bench::ended(*consumer_);
       const auto until = bench::clock::now() + plan_.line;
       while (bench::clock::now() < until) feed_and_run();
       elapsed_ += plan_.line;
-      const auto used = memory_now();
+      const auto used = bench::memory_now();
       fmt::print(stderr,
                  "{:>6.1f} s  {:<8} {:>7.0f} messages/s  Pss {:>7.0f} KiB  Rss {:>7.0f} KiB  file {:>5} MB\n",
                  static_cast<double>(elapsed_.count()) / 1e3, what,

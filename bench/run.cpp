@@ -45,10 +45,13 @@ const std::vector<std::string> all_benches{"emit",
                                            "postgres_middleware",
                                            "verify",
                                            "postgres_verify",
-                                           "postgres_services"};
+                                           "postgres_services",
+                                           "rabbitmq_relay",
+                                           "rabbitmq_consumer",
+                                           "rabbitmq_latency"};
 
 const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction",
-                                            "postgres_many_keys"};
+                                            "postgres_many_keys", "rabbitmq_waiting"};
 
 struct arguments {
   bool quick = false;
