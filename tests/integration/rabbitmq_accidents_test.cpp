@@ -141,7 +141,7 @@ TEST_F(rabbitmq_accident, of_a_deleted_exchange_pauses_until_its_group_is_bound_
 }
 
 // Proves O4: also for a group whose consumers are away. Nothing is published at the moment of the deletion:
-// the server takes binding after binding away, and routes to those that are left meanwhile.
+// what is may miss a group (docs/design/rabbitmq.md).
 TEST_F(rabbitmq_accident, of_a_deleted_exchange_leaves_no_group_out_when_it_is_made_again) {
   create_group("warehouse");
   create_group("auditor");
