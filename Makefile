@@ -41,7 +41,7 @@ demo:
 	@build/demo/demo/order_storm $(if $(SEED),--seed $(SEED)) $(if $(ORDERS),--orders $(ORDERS))
 
 # Private servers for as long as the tests run; see tools/servers.
-WITH_SERVERS = tools/servers run postgres pgbouncer redis rabbitmq --
+WITH_SERVERS = tools/servers run postgres pgbouncer redis rabbitmq kafka --
 
 LINT_FIRST = $(if $(filter true,$(CI)),lint)
 
