@@ -1,12 +1,13 @@
 # The drivers. Each is a folder of drivers/, an object library that alone knows its client library, and a component of the
 # installed package. All but SQLite, the embedded default, can be left out: -DSETTLE_POSTGRES=OFF, -DSETTLE_REDIS=OFF,
-# -DSETTLE_RABBITMQ=OFF.
+# -DSETTLE_RABBITMQ=OFF, -DSETTLE_KAFKA=OFF.
 #
 # A new one needs its folder, an option and its lines here, and src/compose/NAME.cpp with src/compose/without_NAME.cpp,
 # which says to whoever asks for it that this build does not have it.
 option(SETTLE_POSTGRES "The PostgreSQL driver; needs libpq" ON)
 option(SETTLE_REDIS "The Redis driver; needs hiredis" ON)
 option(SETTLE_RABBITMQ "The RabbitMQ driver; needs librabbitmq, and libssl for amqps" ON)
+option(SETTLE_KAFKA "The Kafka driver; needs librdkafka" ON)
 
 set(SETTLE_DRIVERS "")           # of this build
 set(SETTLE_DRIVERS_LEFT_OUT "")
@@ -65,6 +66,16 @@ if(SETTLE_RABBITMQ)
   settle_driver(rabbitmq CLIENT rabbitmq OpenSSL::SSL FLAGS "-lrabbitmq -lssl")
 else()
   list(APPEND SETTLE_DRIVERS_LEFT_OUT rabbitmq)
+endif()
+
+if(SETTLE_KAFKA)
+  find_library(SETTLE_LIBRDKAFKA rdkafka)
+  if(NOT SETTLE_LIBRDKAFKA)
+    settle_missing_client(kafka "librdkafka")
+  endif()
+  settle_driver(kafka CLIENT rdkafka FLAGS -lrdkafka)
+else()
+  list(APPEND SETTLE_DRIVERS_LEFT_OUT kafka)
 endif()
 
 string(STRIP "${SETTLE_CLIENT_FLAGS}" SETTLE_CLIENT_FLAGS)

@@ -41,6 +41,7 @@ std::vector<std::string> ids(int first, int last) {
   return all;
 }
 
+constexpr int one_log = 1;  // between several, a broker may have no order
 constexpr auto closed = "this broker cannot be looked into";
 constexpr auto unreadable = "this broker cannot be read from a place";
 
@@ -52,10 +53,11 @@ TEST_P(broker_conformance, inspection_tells_the_topics_and_what_each_keeps) {
   publish_all(*broker.at, {make_message(4, "a", "invoices")});
   const auto topics = broker.inside->topics();
   ASSERT_EQ(topics.size(), 2u);
-  EXPECT_EQ(topics[0].name, "orders") << "the one that was used first";
-  EXPECT_EQ(topics[1].name, "invoices");
-  if (topics[0].messages) {
-    EXPECT_EQ(topics[0].messages, 3);
+  const bool by_use = topics[0].name == "orders";
+  EXPECT_EQ(topics[by_use ? 0 : 1].name, "orders") << "the one that was used first";
+  EXPECT_EQ(topics[by_use ? 1 : 0].name, "invoices") << "or else the first by name";
+  if (const auto& kept = topics[by_use ? 0 : 1].messages) {
+    EXPECT_EQ(kept, 3);
   }
   EXPECT_EQ(broker.inside->topics(1).size(), 1u);
 }
@@ -98,7 +100,7 @@ TEST_P(broker_conformance, inspection_tells_when_the_oldest_waiting_message_came
 }
 
 TEST_P(broker_conformance, inspection_reads_messages_from_a_place_on_without_a_group) {
-  const looked_into broker{open()};
+  const looked_into broker{open(one_log)};
   if (!broker.is_readable()) GTEST_SKIP() << unreadable;
   publish_all(*broker.at, numbered(1, 10));
   EXPECT_EQ(broker.read_ids({}), ids(1, 10));
@@ -111,7 +113,7 @@ TEST_P(broker_conformance, inspection_reads_messages_from_a_place_on_without_a_g
 }
 
 TEST_P(broker_conformance, inspection_reads_as_many_payloads_as_fit_and_one_at_least) {
-  const looked_into broker{open()};
+  const looked_into broker{open(one_log)};
   if (!broker.is_readable()) GTEST_SKIP() << unreadable;
   publish_all(*broker.at, numbered(1, 3));
   EXPECT_EQ(broker.read_ids({}, {.bytes_max = 0}), ids(1, 1));
@@ -119,7 +121,7 @@ TEST_P(broker_conformance, inspection_reads_as_many_payloads_as_fit_and_one_at_l
 }
 
 TEST_P(broker_conformance, inspection_finds_the_place_before_the_last_messages) {
-  const looked_into broker{open()};
+  const looked_into broker{open(one_log)};
   if (!broker.is_readable()) GTEST_SKIP() << unreadable;
   publish_all(*broker.at, numbered(1, 10));
   publish_all(*broker.at, {make_message(99, "a", "invoices")});

@@ -70,8 +70,8 @@ class broker_log {
  public:
   virtual ~broker_log() = default;
 
-  // The messages of a topic behind a place, in the order in which the broker keeps them. None for a topic
-  // that does not exist.
+  // The messages of a topic behind a place, in the order in which the broker keeps them; between partitions
+  // of a broker that has none there, by their times. None for a topic that does not exist.
   virtual std::vector<placed_message> read(const std::string& topic, const log_position& after,
                                            const read_limits& limits) = 0;
 
@@ -101,7 +101,8 @@ class broker_inspection {
   // What its content takes; none: it does not say.
   virtual std::optional<std::int64_t> stored_bytes() = 0;
 
-  // In the order in which they were first used, the first `topics_max`.
+  // In the order in which they were first used, or by name where the broker does not know that; the first
+  // `topics_max`.
   virtual std::vector<inspected_topic> topics(
       std::size_t topics_max = std::numeric_limits<std::size_t>::max()) = 0;
 

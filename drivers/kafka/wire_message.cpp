@@ -1,0 +1,45 @@
+#include "kafka/wire_message.hpp"
+
+#include <algorithm>
+
+#include "settle/driver/broker.hpp"
+#include "wire/structured_event.hpp"
+
+namespace settle::inline v0::kafka {
+namespace {
+
+constexpr std::string_view prefix = "ce_";
+constexpr std::string_view content_type = "content-type";
+
+}  // namespace
+
+headers headers_of(const message& what) {
+  headers made;
+  for (auto& [name, value] : cloudevents_attributes(what))
+    made.emplace_back(name == "datacontenttype" ? std::string(content_type) : std::string(prefix) + name,
+                      std::move(value));
+  return made;
+}
+
+message read_message(wire_message&& from, const std::string& topic) {
+  const auto type = std::ranges::find(from.headers, content_type, &headers::value_type::first);
+  if (type != from.headers.end() && is_structured_event(type->second)) {
+    if (auto read = read_structured_event(from.value)) {
+      read->topic = topic;
+      if (read->key.empty()) read->key = from.key;
+      return std::move(*read);
+    }
+  }
+  message read;
+  read.topic = topic;
+  for (auto& [name, value] : from.headers)
+    if (name == content_type)
+      read.content_type = std::move(value);
+    else if (name.starts_with(prefix))
+      set_attribute(read, name.substr(prefix.size()), std::move(value));
+  if (read.key.empty()) read.key = from.key;
+  read.payload = from.value;
+  return read;
+}
+
+}  // namespace settle::inline v0::kafka
