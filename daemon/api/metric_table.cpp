@@ -69,6 +69,9 @@ constexpr std::array table{
            "Time from the head of a request to its answer."},
     metric{"settle_http_requests_total", counter, "route, method, status",
            "Answered HTTP requests by class of status; paths that are not served are counted as other."},
+    metric{"settle_kafka_gaps_total", counter, "group, topic",
+           "Times that a group's place in a partition of a Kafka was outside the log, so that messages are "
+           "missing."},
     metric{"settle_locks_asked_total", counter, "outcome",
            "Times that a lock was asked for: outcome is taken or held, by somebody else."},
     metric{"settle_locks_lost_total", counter, "why",

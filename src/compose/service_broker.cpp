@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compose/kafka.hpp"
 #include "compose/rabbitmq.hpp"
 #include "compose/service_database.hpp"
 #include "queries/migrations_sqlite_broker.hpp"
@@ -48,25 +49,40 @@ class server_view final : public broker_view {
   environment env_;
 };
 
+// Settings that every server has are the same for all of them.
+kafka::options kafka_options(const broker_options& with) {
+  kafka::options made;
+  made.env = with.env;
+  made.connect_timeout = with.rabbitmq.connect_timeout;
+  made.partitions = with.partitions;
+  made.prefix = with.rabbitmq.prefix;
+  made.ca_file = with.rabbitmq.ca_file;
+  made.certificate_file = with.rabbitmq.certificate_file;
+  made.key_file = with.rabbitmq.key_file;
+  return made;
+}
+
 }  // namespace
 
-bool is_broker_server(std::string_view url) { return is_rabbitmq(url); }
+bool is_broker_server(std::string_view url) { return is_rabbitmq(url) || is_kafka(url); }
 
 void check_broker(const std::string& url) {
   if (is_broker_server(url)) {
-    if (missing_broker_driver(url).empty()) rabbitmq_without_secrets(url);
+    if (missing_broker_driver(url).empty()) broker_without_secrets(url);
   } else if (url.empty() || url.find("://") != std::string::npos || is_postgres(url)) {
     throw error(errc::invalid_argument,
-                "a broker is a file or a URL, amqp://… or amqps://…; this is neither");
+                "a broker is a file or a URL, amqp://…, amqps://…, kafka://… or kafkas://…; this is neither");
   }
 }
 
 std::string missing_broker_driver(std::string_view url) {
-  return is_broker_server(url) ? missing_rabbitmq() : std::string();
+  if (is_kafka(url)) return missing_kafka();
+  return is_rabbitmq(url) ? missing_rabbitmq() : std::string();
 }
 
 std::string broker_without_secrets(const std::string& url) {
-  return is_broker_server(url) ? rabbitmq_without_secrets(url) : url;
+  if (is_kafka(url)) return kafka_without_secrets(url);
+  return is_rabbitmq(url) ? rabbitmq_without_secrets(url) : url;
 }
 
 bool is_broker_file(database& db) { return db.speaks() == dialect::sqlite && sqlite::is_broker_file(db); }
@@ -81,7 +97,8 @@ std::unique_ptr<broker_view> look_into_broker(const std::string& url, const brok
 }
 
 std::unique_ptr<broker> open_broker(const std::string& url, const broker_options& with) {
-  if (is_broker_server(url)) {
+  if (is_kafka(url)) return open_kafka(url, kafka_options(with));
+  if (is_rabbitmq(url)) {
     auto options = with.rabbitmq;
     options.env = with.env;
     return open_rabbitmq(url, options);
