@@ -1,0 +1,217 @@
+#include "saga/engine.hpp"
+
+#include <algorithm>
+
+#include "base/derived_id.hpp"
+#include "base/if_possible.hpp"
+#include "base/text.hpp"
+#include "queries/saga.hpp"
+#include "saga/store.hpp"
+#include "settle/error.hpp"
+
+namespace settle::inline v0 {
+namespace {
+
+constexpr duration sweep_every = std::chrono::minutes(1);
+constexpr std::int64_t sweep_slice = 1000;
+constexpr std::size_t name_bytes_max = 100;
+
+void check(const saga_host_options& options) {
+  check_name(options.name, {"saga host name", name_bytes_max});
+  if (options.batch_max < 1 || options.batch_max > 1000)
+    throw error(errc::invalid_argument, "saga_host_options.batch_max must be 1 to 1,000");
+  if (options.steps_max > 1000)
+    throw error(errc::invalid_argument, "saga_host_options.steps_max must be at most 1,000");
+  if (options.call_threads < 0 || options.call_threads > 1000)
+    throw error(errc::invalid_argument, "saga_host_options.call_threads must be 0 to 1,000");
+  if (options.batch_time <= duration::zero() || options.lease_ttl < std::chrono::milliseconds(100) ||
+      options.takeover_wait < std::chrono::milliseconds(1) || options.idle_poll <= duration::zero() ||
+      options.keep < duration::zero())
+    throw error(errc::invalid_argument,
+                "saga_host_options: times must be positive, and the lease at least 100 ms");
+}
+
+// SQLite takes a step back for nearly nothing.
+sagas::care least_care(const database& db) {
+  return db.speaks() == dialect::sqlite ? sagas::care::careful : sagas::care::plain;
+}
+
+}  // namespace
+
+saga_host::engine::engine(database& db, const saga_host_options& options)
+    : db_(db),
+      options_(options),
+      report_(db.env(), options.name),
+      caution_(least_care(db)),
+      calls_(options.call_threads, [this] { bell_.ring(); }) {
+  check(options);
+}
+
+void saga_host::engine::add(std::shared_ptr<const detail::saga_definition> what) {
+  const auto kind = sagas::kind_number(options_.name, what->type, what->version);
+  const auto name = options_.name + "." + what->type + "." + std::to_string(what->version);
+  if (kinds_.contains(kind)) throw error(errc::invalid_argument, "saga " + name + " is added twice");
+  kinds_.emplace(kind, known_kind{std::move(what),
+                                  {db_,
+                                   {.name = name,
+                                    .kind = kind,
+                                    .lease_ttl = options_.lease_ttl,
+                                    .takeover_wait = options_.takeover_wait}}});
+}
+
+void saga_host::engine::add_kinds(const std::stop_token& cancel) {
+  {
+    const std::scoped_lock lock(kinds_mutex_);
+    if (kinds_stored_) return;
+  }
+  if (kinds_.empty()) throw error(errc::invalid_argument, "saga host " + options_.name + " knows no sagas");
+  auto tx = db_.begin(cancel);
+  for (const auto& [kind, known] : kinds_)
+    tx.post(queries::saga::add_kind, {kind, options_.name, known.what->type, known.what->version});
+  tx.commit("saga.add_kinds");
+  const std::scoped_lock lock(kinds_mutex_);
+  kinds_stored_ = true;
+}
+
+saga_id saga_host::engine::start(transaction& tx, const detail::saga_definition& what,
+                                 std::string_view entity, const std::string& input,
+                                 const saga_start_options& options) {
+  check_name(entity, {"entity of a saga", event_limits::key_bytes_max});
+  const auto id = options.id
+                      ? *options.id
+                      : saga_id(derived_id({"saga", "id", options_.name, what.type, entity, ""}).value());
+  const auto kind = sagas::kind_number(options_.name, what.type, what.version);
+  const auto now = tx.env().now();
+  bool stored = false;
+  {
+    const std::scoped_lock lock(kinds_mutex_);
+    stored = kinds_stored_;
+  }
+  if (!stored) tx.post(queries::saga::add_kind, {kind, options_.name, what.type, what.version});
+  const auto started = tx.execute(
+      queries::saga::start_saga, {id, kind, sagas::shard_of(id), entity, blob{input}, now, options.deadline});
+  if (started.affected() == 1) {
+    tx.wake_on_commit();
+    return id;
+  }
+  namespace columns = queries::saga::read_start_columns;
+  const auto known = tx.execute(queries::saga::read_start, {id});
+  const bool same_type = std::ranges::any_of(kinds_, [&](const auto& one) {
+    return one.first == known[0][columns::kind].integer() && one.second.what->type == what.type;
+  });
+  if (known[0][columns::kind].integer() != kind && !same_type)
+    throw saga_mismatch("saga " + id.text() + " is of another type than " + what.type);
+  if (known[0][columns::input].bytes() != input)
+    throw saga_mismatch("saga " + id.text() + " of " + known[0][columns::entity_id].text() +
+                        " was started with another input");
+  return id;
+}
+
+saga_id saga_host::engine::start(const detail::saga_definition& what, std::string_view entity,
+                                 const std::string& input, const saga_start_options& options) {
+  auto tx = db_.begin();
+  const auto id = start(tx, what, entity, input, options);
+  tx.commit("saga.start");
+  return id;
+}
+
+void saga_host::engine::refresh(const std::stop_token& cancel) {
+  for (auto& [kind, known] : kinds_) {
+    const auto lost = known.shards.refresh(cancel);
+    if (lost.empty()) continue;
+    std::erase_if(in_memory_, [&, kind = kind](const auto& one) {
+      return one.second->row.kind == kind && std::ranges::find(lost, one.second->row.shard) != lost.end();
+    });
+  }
+}
+
+// Whoever does not know how a transaction ended, or whether all its calls were sent, raises its fences before
+// it reads again: that waits for the end, and finds the sagas that have calls out.
+void saga_host::engine::forget_everything() {
+  in_memory_.clear();
+  for (auto& [kind, known] : kinds_) known.shards.drop_all();
+}
+
+bool saga_host::engine::run_once(const std::stop_token& cancel) {
+  add_kinds(cancel);
+  refresh(cancel);
+  auto next = collect();
+  if (next.sagas.empty()) return sweep();
+  try {
+    run_round(next, cancel);
+  } catch (const std::exception& e) {
+    report_.round_failed(e.what());
+    forget_everything();
+    throw;
+  }
+  return true;
+}
+
+bool saga_host::engine::sweep() {
+  const auto now = env().now();
+  if (now < next_sweep_ && next_sweep_ - now <= sweep_every) return false;
+  const auto gone = sagas::sweep_ended(db_, now - options_.keep, sweep_slice);
+  if (gone == sweep_slice) return true;
+  next_sweep_ = now + sweep_every;
+  return false;
+}
+
+wakeup& saga_host::engine::arrivals() {
+  if (!bell_.listens()) bell_.listen_to(db_.watch());
+  return bell_;
+}
+
+duration saga_host::engine::idle_wait() const {
+  auto wait = options_.idle_poll;
+  if (next_due_) wait = std::min<duration>(wait, *next_due_ - env().now());
+  return std::max<duration>(wait, std::chrono::milliseconds(1));
+}
+
+void saga_host::engine::leave() noexcept try {
+  calls_.finish();
+  while (!kinds_.empty()) {
+    auto last = collect();
+    std::erase_if(last.sagas, [&](const auto& one) { return !last.answers.contains(one.first); });
+    if (last.sagas.empty()) break;
+    run_round(last, {});
+    calls_.finish();
+  }
+  in_memory_.clear();
+  auto tx = db_.begin();
+  for (auto& [kind, known] : kinds_) known.shards.leave(tx);
+  tx.commit("saga.leave");
+  forget_everything();
+} catch (const std::exception& e) {
+  if_possible([&] {
+    env().log->write(log_level::warning, "saga_leave_failed", {{"host", options_.name}, {"error", e.what()}});
+  });
+}
+
+saga_host::saga_host(database& db, const saga_host_options& options)
+    : engine_(std::make_unique<engine>(db, options)) {}
+saga_host::~saga_host() = default;
+
+saga_host& saga_host::add(std::shared_ptr<const detail::saga_definition> what) {
+  engine_->add(std::move(what));
+  return *this;
+}
+
+saga_id saga_host::start(transaction& tx, const detail::saga_definition& what, std::string_view entity,
+                         std::string input, const saga_start_options& options) {
+  return engine_->start(tx, what, entity, input, options);
+}
+
+saga_id saga_host::start(const detail::saga_definition& what, std::string_view entity, std::string input,
+                         const saga_start_options& options) {
+  return engine_->start(what, entity, input, options);
+}
+
+bool saga_host::run_once(std::stop_token cancel) { return engine_->run_once(cancel); }
+saga_counts saga_host::counts() const { return engine_->counts(); }
+std::string_view saga_host::name() const { return engine_->name(); }
+const environment& saga_host::env() const { return engine_->env(); }
+wakeup& saga_host::arrivals() { return engine_->arrivals(); }
+duration saga_host::idle_wait() const { return engine_->idle_wait(); }
+void saga_host::leave() noexcept { engine_->leave(); }
+
+}  // namespace settle::inline v0

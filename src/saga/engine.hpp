@@ -1,0 +1,94 @@
+// A host's work: find the sagas that are due, let them go on in one transaction, make their calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "saga/bell.hpp"
+#include "saga/calls.hpp"
+#include "saga/instance.hpp"
+#include "saga/reporting.hpp"
+#include "saga/shard_keeper.hpp"
+#include "saga/tick.hpp"
+#include "settle/saga.hpp"
+
+namespace settle::inline v0 {
+
+class saga_host::engine {
+ public:
+  engine(database& db, const saga_host_options& options);
+
+  void add(std::shared_ptr<const detail::saga_definition> what);
+  saga_id start(transaction& tx, const detail::saga_definition& what, std::string_view entity,
+                const std::string& input, const saga_start_options& options);
+  saga_id start(const detail::saga_definition& what, std::string_view entity, const std::string& input,
+                const saga_start_options& options);
+
+  bool run_once(const std::stop_token& cancel);
+  void leave() noexcept;
+
+  const environment& env() const { return db_.env(); }
+  const std::string& name() const { return options_.name; }
+  wakeup& arrivals();
+  duration idle_wait() const;
+  saga_counts counts() const { return report_.counts(); }
+
+ private:
+  using instance = sagas::instance;
+
+  // A kind of saga that this host knows.
+  struct known_kind {
+    std::shared_ptr<const detail::saga_definition> what;
+    sagas::shard_keeper shards;
+  };
+
+  // Sagas that go on together, with the answers that have come for them.
+  struct round {
+    std::map<std::int64_t, instance*> sagas = {};
+    std::map<std::int64_t, std::vector<sagas::call_answer>> answers = {};
+  };
+
+  // engine.cpp
+  void add_kinds(const std::stop_token& cancel);
+  void refresh(const std::stop_token& cancel);
+  void forget_everything();
+  bool sweep();
+
+  // round.cpp
+  round collect();
+  void take_answers(round& into);
+  void look(round& into);
+  void take_up(round& into, transaction& look, const std::vector<sagas::stored_saga>& found);
+  void find_own_calls(instance& of) const;
+  void run_round(round& of, const std::stop_token& cancel);
+  void commit_round(round& of, const std::stop_token& cancel);
+  void check_fences(owned_transaction& tx, const round& of) const;
+  void write(owned_transaction& tx, std::span<instance* const> ran);
+  void committed(std::span<instance* const> ran, std::vector<sagas::call_order> calls);
+  void forget(const round& of);
+  void charge(const round& of, const error& why, const std::stop_token& cancel);
+
+  database& db_;
+  saga_host_options options_;
+  sagas::reporting report_;
+  std::map<std::int64_t, known_kind> kinds_;
+  std::mutex kinds_mutex_;  // over kinds_stored_
+  bool kinds_stored_ = false;
+  sagas::bell bell_;
+  sagas::caution caution_;
+  std::map<std::int64_t, std::unique_ptr<instance>> in_memory_;  // by number
+  std::vector<sagas::call_answer> answers_;                      // that were not written down yet
+  std::optional<timestamp> next_due_;
+  timestamp next_sweep_{};
+  sagas::call_pool calls_;
+};
+
+}  // namespace settle::inline v0
