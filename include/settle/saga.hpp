@@ -57,6 +57,8 @@ struct saga_host_options {
   duration takeover_wait = std::chrono::seconds(10);
   // How long finished sagas are kept.
   duration keep = std::chrono::hours(24 * 30);
+  // How long events are kept that nobody has waited for.
+  duration mailbox_keep = std::chrono::hours(24 * 30);
   // How often to look without a wake-up.
   duration idle_poll = std::chrono::milliseconds(500);
 };
@@ -89,6 +91,8 @@ struct saga_counts {
 class saga_host final : public service {
  public:
   saga_host(database& db, const saga_host_options& options);
+  // One whose sagas wait for events of this broker: it is a consumer of the group "<name>.sagas".
+  saga_host(database& db, broker& from, const saga_host_options& options);
   ~saga_host() override;
 
   // Before it runs. Of several versions of a type new sagas get the highest; old ones keep theirs, so add
@@ -112,6 +116,31 @@ class saga_host final : public service {
     return start(*what.definition(), entity, detail::store(input), options);
   }
 
+  // Before it runs: events of this type are kept for sagas that wait for them, or will, by the key that this
+  // returns. An event is given to one wait, the oldest; what nobody waits for is kept for mailbox_keep. Two
+  // types of saga that both want every event are two hosts.
+  template <class Event, class KeyOf>
+  saga_host& on(KeyOf key_of) {
+    detail::require_codec<Event>();
+    static_assert(std::is_invocable_r_v<std::string, const KeyOf&, const Event&>,
+                  "settle: the function of saga_host::on<Event> takes (const Event&) and returns the key");
+    return on(codec<Event>::topic, codec<Event>::type,
+              [key_of = std::move(key_of)](std::string_view payload) -> std::string {
+                try {
+                  return key_of(codec<Event>::decode(payload));
+                } catch (const std::exception& e) {
+                  throw error(errc::decode_failed, std::string(codec<Event>::type) + ": " + e.what());
+                }
+              });
+  }
+
+  // An event that comes another way than over the broker, in the caller's transaction. False: one of this id
+  // was there before.
+  template <class Event>
+  bool deliver(transaction& tx, std::string_view event_id, const Event& what) {
+    return deliver(tx, codec<Event>::type, event_id, codec<Event>::encode(what));
+  }
+
   saga_counts counts() const;
 
   // One transaction with as many sagas as are due.
@@ -123,6 +152,9 @@ class saga_host final : public service {
   void leave() noexcept override;
 
  private:
+  saga_host& on(std::string_view topic, std::string_view type,
+                std::function<std::string(std::string_view payload)> key_of);
+  bool deliver(transaction& tx, std::string_view type, std::string_view event_id, std::string payload);
   saga_host& add(std::shared_ptr<const detail::saga_definition> what);
   saga_id start(transaction& tx, const detail::saga_definition& what, std::string_view entity,
                 std::string input, const saga_start_options& options);

@@ -169,6 +169,11 @@ bool body_run::find_opened(detail::flow_scope& in, question& what, const journal
 
 bool body_run::open_new(detail::flow_scope& in, question& what) {
   if (what.kind == question_kind::step) return open_step(in, what);
+  if (what.kind == question_kind::wait && !tick_->listens_to(what.name)) {
+    of_.hold("its host does not listen to the event " + what.name + ", which the body waits for");
+    stop();
+    return false;
+  }
   journal_row row{.kind = opening_kind(what), .scope = in.path, .name = what.name};
   if (what.kind == question_kind::wait) row.input = what.input;
   // Absolute, and kept: whoever replays this later has another clock.

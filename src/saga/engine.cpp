@@ -6,8 +6,10 @@
 #include "base/if_possible.hpp"
 #include "base/text.hpp"
 #include "queries/saga.hpp"
+#include "saga/mailbox.hpp"
 #include "saga/store.hpp"
 #include "settle/error.hpp"
+#include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
 namespace {
@@ -38,13 +40,46 @@ sagas::care least_care(const database& db) {
 
 }  // namespace
 
-saga_host::engine::engine(database& db, const saga_host_options& options)
+saga_host::engine::engine(database& db, broker* from, const saga_host_options& options)
     : db_(db),
       options_(options),
       report_(db.env(), options.name),
       caution_(least_care(db)),
+      mail_(options.name),
       calls_(options.call_threads, [this] { bell_.ring(); }) {
   check(options);
+  if (from != nullptr) events_ = std::make_unique<sagas::event_intake>(db, *from, options.name);
+}
+
+void saga_host::engine::on(std::string_view topic, std::string_view type, sagas::key_reader key_of) {
+  if (!keys_.emplace(type, key_of).second)
+    throw error(errc::invalid_argument,
+                "saga host " + options_.name + " listens to " + std::string(type) + " already");
+  if (events_) events_->on(topic, type, std::move(key_of));
+}
+
+bool saga_host::engine::deliver(transaction& tx, std::string_view type, std::string_view event_id,
+                                std::string payload) const {
+  const auto known = keys_.find(type);
+  if (known == keys_.end())
+    throw error(errc::invalid_argument,
+                "saga host " + options_.name + " does not listen to " + std::string(type));
+  check_name(event_id, {"id of an event", event_limits::name_bytes_max});
+  auto key = known->second(payload);
+  const sagas::arrived_event one{std::string(type), std::move(key), std::string(event_id),
+                                 std::move(payload)};
+  return mail_.deliver(tx, {&one, 1}) == 1;
+}
+
+// A broker that is away holds up nothing but timeouts; its consumer says so in the log.
+bool saga_host::engine::run_events(const std::stop_token& cancel) {
+  if (!events_ || events_->is_empty() || events_loop_) return false;
+  try {
+    return events_->run_once(cancel);
+  } catch (const error& e) {
+    if (e.code() == errc::cancelled) throw;
+    return false;
+  }
 }
 
 void saga_host::engine::add(std::shared_ptr<const detail::saga_definition> what) {
@@ -135,8 +170,9 @@ void saga_host::engine::forget_everything() {
 bool saga_host::engine::run_once(const std::stop_token& cancel) {
   add_kinds(cancel);
   refresh(cancel);
+  const bool events = run_events(cancel);
   auto next = collect();
-  if (next.sagas.empty()) return sweep();
+  if (next.sagas.empty()) return sweep() || events;
   try {
     run_round(next, cancel);
   } catch (const std::exception& e) {
@@ -151,13 +187,17 @@ bool saga_host::engine::sweep() {
   const auto now = env().now();
   if (now < next_sweep_ && next_sweep_ - now <= sweep_every) return false;
   const auto gone = sagas::sweep_ended(db_, now - options_.keep, sweep_slice);
-  if (gone == sweep_slice) return true;
+  const auto mail = sagas::sweep_mail(db_, now - options_.mailbox_keep, sweep_slice);
+  if (mail > 0) env().counters->add("settle_saga_events_unclaimed_total", {{"host", options_.name}}, mail);
+  if (gone == sweep_slice || mail == sweep_slice) return true;
   next_sweep_ = now + sweep_every;
   return false;
 }
 
 wakeup& saga_host::engine::arrivals() {
   if (!bell_.listens()) bell_.listen_to(db_.watch());
+  // What arrives there wakes the database, and so this one.
+  if (events_ && !events_->is_empty() && !events_loop_) events_loop_.emplace(*events_);
   return bell_;
 }
 
@@ -168,6 +208,10 @@ duration saga_host::engine::idle_wait() const {
 }
 
 void saga_host::engine::leave() noexcept try {
+  if (events_loop_)
+    events_loop_.reset();
+  else if (events_ && !events_->is_empty())
+    events_->leave();
   calls_.finish();
   while (!kinds_.empty()) {
     auto last = collect();
@@ -188,7 +232,9 @@ void saga_host::engine::leave() noexcept try {
 }
 
 saga_host::saga_host(database& db, const saga_host_options& options)
-    : engine_(std::make_unique<engine>(db, options)) {}
+    : engine_(std::make_unique<engine>(db, nullptr, options)) {}
+saga_host::saga_host(database& db, broker& from, const saga_host_options& options)
+    : engine_(std::make_unique<engine>(db, &from, options)) {}
 saga_host::~saga_host() = default;
 
 saga_host& saga_host::add(std::shared_ptr<const detail::saga_definition> what) {
@@ -204,6 +250,17 @@ saga_id saga_host::start(transaction& tx, const detail::saga_definition& what, s
 saga_id saga_host::start(const detail::saga_definition& what, std::string_view entity, std::string input,
                          const saga_start_options& options) {
   return engine_->start(what, entity, input, options);
+}
+
+saga_host& saga_host::on(std::string_view topic, std::string_view type,
+                         std::function<std::string(std::string_view)> key_of) {
+  engine_->on(topic, type, std::move(key_of));
+  return *this;
+}
+
+bool saga_host::deliver(transaction& tx, std::string_view type, std::string_view event_id,
+                        std::string payload) {
+  return engine_->deliver(tx, type, event_id, std::move(payload));
 }
 
 bool saga_host::run_once(std::stop_token cancel) { return engine_->run_once(cancel); }

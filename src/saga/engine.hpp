@@ -14,7 +14,9 @@
 
 #include "saga/bell.hpp"
 #include "saga/calls.hpp"
+#include "saga/events.hpp"
 #include "saga/instance.hpp"
+#include "saga/mailbox.hpp"
 #include "saga/reporting.hpp"
 #include "saga/shard_keeper.hpp"
 #include "saga/tick.hpp"
@@ -24,9 +26,11 @@ namespace settle::inline v0 {
 
 class saga_host::engine {
  public:
-  engine(database& db, const saga_host_options& options);
+  engine(database& db, broker* from, const saga_host_options& options);
 
   void add(std::shared_ptr<const detail::saga_definition> what);
+  void on(std::string_view topic, std::string_view type, sagas::key_reader key_of);
+  bool deliver(transaction& tx, std::string_view type, std::string_view event_id, std::string payload) const;
   saga_id start(transaction& tx, const detail::saga_definition& what, std::string_view entity,
                 const std::string& input, const saga_start_options& options);
   saga_id start(const detail::saga_definition& what, std::string_view entity, const std::string& input,
@@ -60,6 +64,7 @@ class saga_host::engine {
   void add_kinds(const std::stop_token& cancel);
   void refresh(const std::stop_token& cancel);
   void forget_everything();
+  bool run_events(const std::stop_token& cancel);
   bool sweep();
 
   // round.cpp
@@ -68,6 +73,11 @@ class saga_host::engine {
   void look(round& into);
   void take_up(round& into, transaction& look, const std::vector<sagas::stored_saga>& found);
   void find_own_calls(instance& of) const;
+  // meeting.cpp
+  void meet(transaction& tx, const round& of) const;
+  bool may_time_out(timestamp deadline) const;
+  void part(transaction& tx, std::span<instance* const> ran) const;
+
   void run_round(round& of, const std::stop_token& cancel);
   void commit_round(round& of, const std::stop_token& cancel);
   void check_fences(owned_transaction& tx, const round& of) const;
@@ -84,6 +94,10 @@ class saga_host::engine {
   bool kinds_stored_ = false;
   sagas::bell bell_;
   sagas::caution caution_;
+  sagas::mailbox mail_;
+  sagas::key_readers keys_;
+  std::unique_ptr<sagas::event_intake> events_;                  // if there is a broker
+  std::optional<background> events_loop_;                        // once somebody sleeps
   std::map<std::int64_t, std::unique_ptr<instance>> in_memory_;  // by number
   std::vector<sagas::call_answer> answers_;                      // that were not written down yet
   std::optional<timestamp> next_due_;

@@ -138,6 +138,7 @@ std::optional<timestamp> instance::due_at() const {
     consider(row.deadline);
     if (body) consider(body->next_timer());
   }
+  if (first && patient_until) first = std::max(*first, *patient_until);
   return first;
 }
 

@@ -55,6 +55,7 @@ class tick_work {
   virtual performed perform(const std::function<std::string(transaction&)>& work) = 0;
   virtual bool take_step() = 0;  // false: enough for this transaction
   virtual bool may_run_ahead() const = 0;
+  virtual bool listens_to(const std::string& event_type) const = 0;
 
   std::vector<call_order> calls = {};  // to be made after the commit
 
@@ -93,6 +94,7 @@ class instance {
   std::optional<timestamp> retry_at = {};                // of a local step, a local undo, or the body
   std::map<std::pair<int, bool>, open_call> calls = {};  // by row, and whether it is the undo
   std::unique_ptr<body_run> body;
+  std::optional<timestamp> patient_until = {};     // it waits for events that may still be under way
   bool wants_more = false;                         // it stopped for the sake of others
   bool held_now = false;                           // in this tick
   bool input_differs = false;                      // somewhere in the body, from what is stored

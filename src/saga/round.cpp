@@ -142,7 +142,9 @@ void saga_host::engine::run_round(round& of, const std::stop_token& cancel) {
 void saga_host::engine::commit_round(round& of, const std::stop_token& cancel) {
   auto tx = db_.begin(cancel);
   check_fences(tx, of);
-  sagas::tick now(db_, tx, caution_.level(), {options_.steps_max, options_.batch_time});
+  meet(tx, of);
+  transaction_parts::end(tx);
+  sagas::tick now(db_, tx, caution_.level(), {options_.steps_max, options_.batch_time, &keys_});
   std::vector<instance*> ran;
   for (const auto& [no, one] : of.sagas) {
     if (!ran.empty() && now.is_full()) break;
@@ -158,6 +160,7 @@ void saga_host::engine::commit_round(round& of, const std::stop_token& cancel) {
     if (!step.order_refused().empty()) report_.order_refused(*one, step.order_refused());
     ran.push_back(one);
   }
+  part(tx, ran);
   write(tx, ran);
   committed(ran, std::move(now.calls));
 }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "saga/events.hpp"
 #include "saga/instance.hpp"
 #include "settle/database.hpp"
 
@@ -45,6 +46,7 @@ class tick final : public tick_work {
   struct limits {
     std::size_t steps_max = 0;  // of one saga; 0: one, and it sees its result when that is committed
     duration time_max{};
+    const key_readers* events = nullptr;  // that the host listens to
   };
   tick(database& db, owned_transaction& tx, care level, const limits& within);
 
@@ -54,6 +56,10 @@ class tick final : public tick_work {
   performed perform(const std::function<std::string(transaction&)>& work) override;
   bool take_step() override;
   bool may_run_ahead() const override { return within_.steps_max > 0; }
+
+  bool listens_to(const std::string& event_type) const override {
+    return within_.events != nullptr && within_.events->contains(event_type);
+  }
 
   // Why nothing of it may be committed; null if it may.
   const std::exception_ptr& failure() const { return failure_; }

@@ -1,5 +1,8 @@
 // Sagas with a failure and a kill at every fault point, and two owners of one saga.
 #include <algorithm>
+#include <functional>
+#include <thread>
+#include <utility>
 
 #include "settle/error.hpp"
 #include "settle/saga.hpp"
@@ -34,6 +37,21 @@ flow<> travel(saga& s, const trip& t) {
   co_await s.run(car, t);
 }
 const saga_type trip_type("trip", 1, travel, {flight, charge, hotel, car});
+
+// Stops its process, once, in the middle of the step.
+bool stops_here = false;
+const auto stopping = local("stopping", [](transaction& tx, const trip& t) {
+  note(tx, t.id, "stopping");
+  if (std::exchange(stops_here, false)) ::raise(SIGSTOP);
+});
+const auto stopped_trip = saga_of<trip>("stopped_trip", 1, flight, stopping, hotel);
+
+// The other side is reached, and then the process is stopped before it hears the answer.
+const auto slow_charge = remote("slow_charge", [](call& c, const trip& t) {
+                           enter(c, t.id, "charge");
+                           if (std::exchange(stops_here, false)) ::raise(SIGSTOP);
+                         }).on_unknown(unknown::repeat);
+const auto slow_trip = saga_of<trip>("slow_trip", 1, flight, slow_charge, hotel);
 
 struct crashing_sagas : saga_tests {
   void begin_anew() {
@@ -106,6 +124,50 @@ TEST_P(crashing_sagas, of_a_replaced_owner_cannot_be_written_by_it) {
   EXPECT_NO_THROW(drain(first));
   EXPECT_EQ(effects("t1"), (texts{"flight", "hotel", "car"}));
   EXPECT_EQ(bank_of("t1"), texts{"charge"});
+}
+
+// With the clock of the machine, until it has ended there or a while has passed.
+void run_for_real(database& own, const std::function<bool()>& enough) {
+  saga_host host(own, {.name = "trips", .call_threads = 0, .lease_ttl = 1s, .takeover_wait = 300ms});
+  host.add(stopped_trip).add(slow_trip);
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  while (!enough() && std::chrono::steady_clock::now() < until) {
+    try {
+      if (host.run_once()) continue;
+    } catch (const error&) {  // its session was ended, or it was replaced
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
+// Proves S4
+TEST_P(crashing_sagas, of_an_owner_that_was_stopped_go_on_elsewhere_and_it_writes_nothing_when_it_wakes) {
+  if (!on_postgres()) GTEST_SKIP() << "on SQLite everybody waits for the one writer";
+  saga_host starter(*db, options());
+  starter.add(stopped_trip).add(slow_trip);
+  for (const auto& [type, id] : {std::pair(&stopped_trip, "in a step"), std::pair(&slow_trip, "in a call")}) {
+    const auto started = starter.start(*type, id, trip{id});
+    child_process stopped([&, id = id] {
+      stops_here = true;
+      quiet_log quiet;
+      auto own = postgres::open(shared->conninfo(), {.env = {.log = &quiet}});
+      books = own.get();
+      int turns = 0;
+      run_for_real(*own, [&] { return !stops_here && ++turns > 100; });
+      return 0;
+    });
+    stopped.await_stop();
+    auto own = postgres::open(shared->conninfo(), {.env = {.log = &log}});
+    books = own.get();
+    run_for_real(*own, [&] { return status(started) != "RUNNING"; });
+    EXPECT_EQ(status(started), "COMPLETED") << id;
+    stopped.resume();
+    EXPECT_EQ(stopped.wait(), 0);
+  }
+  EXPECT_EQ(effects("in a step"), (texts{"flight", "stopping", "hotel"}));
+  EXPECT_EQ(effects("in a call"), (texts{"flight", "hotel"}));
+  EXPECT_EQ(bank_of("in a call"), texts{"charge"});
+  EXPECT_GE(log.count("stopped_saga_owner_ended"), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(databases, crashing_sagas, both_databases, database_name);

@@ -151,7 +151,7 @@ struct sagas_with_bodies : saga_tests {
     drain(*host);
     return id;
   }
-  void pass(duration time_passes, duration at_once = 100ms) {
+  void pass(duration time_passes, duration at_once = 1s) {
     for (duration passed{}; passed < time_passes; passed += at_once) {
       time.advance(at_once);
       drain(*host);

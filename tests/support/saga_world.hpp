@@ -65,6 +65,7 @@ struct saga_tests : own_tables {
     }
     db = open();
     migrate(*db);
+    if (on_postgres()) shared->forget_events();
     run(on_postgres()
             ? "create table if not exists trip_effects (n bigint generated always as identity, saga text not "
               "null, what text not null); create table if not exists bank (call_key text primary key, saga "
