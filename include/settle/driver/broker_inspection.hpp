@@ -96,7 +96,10 @@ class broker_inspection {
   virtual std::string name() const = 0;
 
   // Why it takes no messages now, and what to do about it; empty: it does. Throws if it does not answer.
-  virtual std::string trouble() { return {}; }
+  virtual std::string trouble() {
+    topics(1);
+    return {};
+  }
 
   // What its content takes; none: it does not say.
   virtual std::optional<std::int64_t> stored_bytes() = 0;
