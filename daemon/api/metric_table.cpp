@@ -57,6 +57,13 @@ constexpr std::array table{
            "Messages that a consumer has given up; see settle dlq."},
     metric{"settle_guard_moves_total", counter, "machine, outcome",
            "Calls of a guard's move, by what they said; those of transactions that rolled back among them."},
+    metric{"settle_http_client_connections_total", counter, "",
+           "Connections that the HTTP client has opened."},
+    metric{"settle_http_client_request_seconds", histogram, "outcome",
+           "Time of requests of the HTTP client, from the call to its result."},
+    metric{"settle_http_client_requests_total", counter, "outcome, trouble",
+           "Requests of the HTTP client: answered, not_sent or unknown, and what has happened if there is no "
+           "answer."},
     metric{"settle_http_closed_connections_total", counter, "",
            "HTTP connections that have ended; with settle_http_connections_total, how many are open."},
     metric{"settle_http_connections_total", counter, "", "HTTP connections that were accepted and served."},
