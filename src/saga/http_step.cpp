@@ -21,7 +21,7 @@ constexpr int gone = 410;
 
 // The trace of a saga has its id, so that whoever knows one finds the other.
 std::string traceparent_of(const call& via) {
-  const auto& bytes = via.saga().value().bytes();
+  const auto bytes = via.saga().value().bytes();
   const auto trace = to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const auto span = stable_hash(fmt::format("{} {}", via.key(), via.epoch()));
   return fmt::format("00-{}-{:016x}-01", trace, std::max<std::uint64_t>(span, 1));

@@ -79,6 +79,9 @@ TEST_P(http_sagas, carry_one_key_an_epoch_and_a_trace_with_every_attempt) {
        {"Idempotency-Key: ", "Saga-Step: flight\r\n", "Saga-Op: do\r\n", "Saga-Epoch: ", "traceparent: 00-"})
     EXPECT_NE(asked[0].find(part), std::string::npos) << part << asked[0];
   EXPECT_NE(asked[0].find("Saga-Id: " + id.text()), std::string::npos);
+  auto trace = id.text();
+  std::erase(trace, '-');
+  EXPECT_NE(asked[0].find("traceparent: 00-" + trace + "-"), std::string::npos) << "of the saga";
   EXPECT_TRUE(asked[0].ends_with("\r\n\r\nt1|")) << asked[0];
 }
 
@@ -184,7 +187,8 @@ struct crashing_http_sagas : http_sagas {
     host.add(type);
     host.start(type, "good", trip{"good"});
     host.start(type, "bad", trip{"bad", "car:refuse"});
-    for (int turn = 0; turn < 60; ++turn) {
+    const auto open = "select count(*) from " + table("sagas") + " where ended_at is null";
+    for (int turn = 0; turn < 60 && on.read().execute(open)[0][0].integer() > 0; ++turn) {
       while (host.run_once()) {
       }
       time.advance(500ms);
