@@ -183,9 +183,14 @@ TEST_F(http_clients, end_an_exchange_when_they_are_stopped) {
   const auto result = client.send(post(stub.url("/")), stop.get_token());
   EXPECT_EQ(result.how, unknown);
   EXPECT_EQ(result.why, trouble::stopped);
-  const auto later = client.send(post(stub.url("/")), stop.get_token());
-  EXPECT_EQ(later.how, not_sent);
-  EXPECT_EQ(later.why, trouble::stopped);
+  stub_server other(answer_all);
+  EXPECT_EQ(client.send(post(other.url("/"))).how, answered);
+  for (const auto& to : {stub.url("/"), other.url("/")}) {  // a kept connection is not used either
+    const auto later = client.send(post(to), stop.get_token());
+    EXPECT_EQ(later.how, not_sent);
+    EXPECT_EQ(later.why, trouble::stopped);
+  }
+  EXPECT_EQ(other.requests().size(), 1U);
 }
 
 // Proves S6

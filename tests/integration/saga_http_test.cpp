@@ -108,6 +108,31 @@ TEST_P(http_sagas, wait_as_long_as_the_other_side_asks) {
   EXPECT_EQ(status(id), "COMPLETED");
 }
 
+// Proves S2, S6
+TEST_P(http_sagas, whose_step_gets_no_answer_in_time_undo_it_without_a_result) {
+  stub_server stub([](stub_server::line& c) {
+    while (const auto asked = c.request()) {
+      if (asked->find("Saga-Op: do") != std::string::npos) return c.wait_for_end();
+      c.send("HTTP/1.1 204 No Content\r\n\r\n");
+    }
+  });
+  participant_at = stub.url("");
+  const http::client hasty({.time_max = 50ms, .env = {.log = &log, .counters = &counters}});
+  const auto type = saga_of<trip>("one_step", 1, http_booking("flight", hasty).retry({.attempts_max = 2}));
+  saga_host host(*db, options());
+  host.add(type);
+  const auto id = host.start(type, "t1", trip{"t1"});
+  for (int turn = 0; turn < 10; ++turn) {
+    drain(host);
+    time.advance(1s);
+  }
+  EXPECT_EQ(status(id), "COMPENSATED");
+  EXPECT_NE(cell("last_error", id).find("late"), std::string::npos) << cell("last_error", id);
+  const auto asked = stub.requests();
+  ASSERT_EQ(asked.size(), 3U);
+  EXPECT_NE(asked[2].find("Saga-Op: undo"), std::string::npos);
+}
+
 // Proves S6
 TEST_P(http_sagas, ask_a_url_what_became_of_a_call) {
   int looks = 0;
