@@ -41,6 +41,7 @@ enum class bug {
   quantity_read_then_written,      // two buyers see the same rest, and both take it
   webhook_checked_then_noted,      // two deliveries both see "not applied yet"
   webhook_answered_before_commit,  // the provider is told 200, and a failure afterwards loses the event
+  exchange_taken_for_whole,        // one that was deleted and made again has lost a group's bindings
   sent_taken_for_confirmed,        // a line that breaks before the broker's confirmation loses the event
   tag_of_an_old_channel,           // numbers start over with a channel: another message is acknowledged
   requeue_overtakes,               // what is put back alone comes behind what was already sent ahead
