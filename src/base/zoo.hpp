@@ -42,6 +42,7 @@ enum class bug {
   webhook_checked_then_noted,      // two deliveries both see "not applied yet"
   webhook_answered_before_commit,  // the provider is told 200, and a failure afterwards loses the event
   request_sent_again,              // a kept connection ends, and what may have been done is sent again
+  exchange_taken_for_whole,        // one that was deleted and made again has lost a group's bindings
   sent_taken_for_confirmed,        // a line that breaks before the broker's confirmation loses the event
   tag_of_an_old_channel,           // numbers start over with a channel: another message is acknowledged
   requeue_overtakes,               // what is put back alone comes behind what was already sent ahead
