@@ -39,7 +39,8 @@ instance::instance(stored_saga stored, const detail::saga_definition& definition
       epoch(epoch_now),
       rows_stored(rows.rows().size()),
       status(row.status),
-      attempts(row.attempts) {}
+      attempts(row.attempts),
+      last_error(row.last_error) {}
 
 instance::~instance() = default;
 

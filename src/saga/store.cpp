@@ -26,6 +26,7 @@ stored_saga read_saga(const result::row& row) {
   found.calling = row[columns::calling].integer() != 0;
   if (!row[columns::deadline_at].is_null()) found.deadline = row[columns::deadline_at].time();
   found.input = row[columns::input].bytes();
+  if (!row[columns::last_error].is_null()) found.last_error = row[columns::last_error].text();
   return found;
 }
 
