@@ -46,6 +46,13 @@ enum class bug {
   sent_taken_for_confirmed,        // a line that breaks before the broker's confirmation loses the event
   tag_of_an_old_channel,           // numbers start over with a channel: another message is acknowledged
   requeue_overtakes,               // what is put back alone comes behind what was already sent ahead
+  early_event_race,                // locked and read in one statement: an event and its wait miss each other
+  undo_skips_the_unknown,          // a step without an answer is not undone, and it was done
+  frames_kept_after_failure,       // a body has seen the result of a step that was rolled back
+  key_of_the_owner,                // who takes over asks with another key: the other side does it twice
+  deadline_recomputed,             // "in five days" is counted anew whenever the body is replayed
+  wake_up_overwritten,             // a tick writes the next time over an event that came meanwhile
+  doubt_read_without_fence,        // a journal is read while the commit that is in doubt may still arrive
 };
 
 #ifdef SETTLE_ZOO
