@@ -227,7 +227,7 @@ TEST_P(crashing_http_sagas, at_any_fault_point_on_either_side_do_everything_once
       .prepare = [&] { begin_anew(); },
       .run =
           [&](fault_points& faults) {
-            shared_faults guarded(faults);
+            shared_faults guarded(faults, 2);
             serve(*open(&guarded));
           },
       .recover = [&] { serve(*open()); },
