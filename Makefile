@@ -3,7 +3,7 @@
 # make test-all                   the same, all of it under each sanitizer and clang, and the long tests
 # make install [PREFIX=/usr/local] [DESTDIR=]   library, headers, CMake package, pkg-config file, programs
 # make bench [BENCH=name]         each hot path beside the raw limit of the same work; build/bench.json. The long ones
-#                                 run by name only: BENCH=consumer_soak, BENCH=postgres_open_transaction
+#                                 run by name only: BENCH=consumer_soak, BENCH=rabbitmq_waiting and others
 # make fuzz [SECONDS=60]          each parser of what strangers send under libFuzzer; ends with 1 and names the inputs
 #                                 if one breaks. What it learns stays in build/fuzz for the next time
 # make lint                       formatting, shell scripts and the rules of tools/rules

@@ -216,7 +216,7 @@ inline std::int64_t ended(const settle::consumer& of) {
 // Until so many more messages are applied or given up; those that failed are waited for.
 inline void run_until_ended(settle::consumer& what, std::int64_t messages) {
   for (const auto goal = ended(what) + messages; ended(what) < goal;)
-    if (!what.run_once({})) std::this_thread::sleep_for(what.idle_wait());
+    if (!what.run_once({})) what.arrivals().wait(what.idle_wait(), {});
 }
 
 inline void add_failure_counts(report& to, const settle::consumer& of) {

@@ -52,7 +52,7 @@ const std::vector<std::string> all_benches{"emit",
                                            "rabbitmq_latency"};
 
 const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction",
-                                            "postgres_many_keys"};
+                                            "postgres_many_keys", "rabbitmq_waiting"};
 
 struct arguments {
   bool quick = false;

@@ -10,7 +10,8 @@
 // the group at a time, in their order. A topic that ends in ".dlq" has a durable queue of its own name as
 // well, so that dead letters are kept before anybody asks for them.
 //
-// What it promises. A message is confirmed when a majority of the nodes of each queue has it on disk. A group
+// What it promises. A message is confirmed when it was routed to every group, also while somebody deletes the
+// exchange, and a majority of the nodes of each queue has it on disk. A group
 // gets what is published after it was created; whatever is published to a topic without any group is not
 // confirmed but held by the relay (see `unrouted`). A message is acknowledged after its effects are
 // committed, and never put back, which would change the order: what was delivered and not acknowledged comes

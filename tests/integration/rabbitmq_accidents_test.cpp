@@ -68,6 +68,32 @@ TEST_F(rabbitmq_of_its_own, with_a_size_limit_fails_the_large_event_alone_and_it
   EXPECT_TRUE(dead_letters(system.world.warehouse()).empty());
 }
 
+// Proves O7: a user of a virtual host who may touch what begins with our prefix, and nothing else
+TEST_F(rabbitmq_of_its_own, serves_a_user_of_a_virtual_host_who_may_do_just_enough) {
+  start();
+  server->command("rabbitmqctl add_vhost shop");
+  server->command("rabbitmqctl add_user clerk secret");
+  const std::string of_clerk = "amqp://clerk:secret@127.0.0.1:" + std::to_string(port_of(url)) + "/shop";
+  const std::vector one{message_to("orders", "x")};
+  const auto publish_to = [&](const std::string& where) {
+    return rabbitmq::open(where, broker_options({}))->publishing().publish(one)[0];
+  };
+  EXPECT_NE(publish_to(of_clerk).reason.find("access to vhost 'shop' refused"), std::string::npos);
+  server->command("rabbitmqctl set_permissions -p shop clerk '^nothing' '^nothing' '^nothing'");
+  const auto refused = publish_to(of_clerk);
+  EXPECT_EQ(refused.status, publish_status::topic_unavailable);
+  EXPECT_NE(refused.reason.find("needs the permissions configure, write and read"), std::string::npos)
+      << refused.reason;
+  const auto ours = "'^" + corner.prefix() + "'";
+  server->command("rabbitmqctl set_permissions -p shop clerk " + ours + " " + ours + " " + ours);
+  const auto broker = rabbitmq::open(of_clerk, broker_options({}));
+  broker->create_group("warehouse", {"orders"});
+  const auto stored = broker->publishing().publish(one)[0];
+  EXPECT_EQ(stored.status, publish_status::confirmed) << stored.reason;
+  EXPECT_EQ(received(*broker, "warehouse").size(), 1u);
+  EXPECT_EQ(publish_to(url).status, publish_status::topic_unavailable) << "another virtual host has the group";
+}
+
 TEST_F(rabbitmq_of_its_own, whose_size_limit_was_raised_takes_what_it_has_refused) {
   start("-rabbit max_message_size 2000");
   create_group("warehouse");

@@ -103,7 +103,7 @@ TEST_F(rabbitmq_groups, all_get_what_was_confirmed_while_their_exchange_is_delet
       }
     };
     each_goes_on();
-    for (int i = 0; i < 8 * lasting(1s).count(); ++i) {
+    for (int i = 0; i < 4 * lasting(1s).count(); ++i) {
       delete_exchange(names().exchange("orders"));
       each_goes_on();
     }

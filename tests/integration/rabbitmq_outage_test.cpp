@@ -94,6 +94,10 @@ TEST_F(rabbitmq_of_its_own, that_is_killed_and_started_again_loses_nothing) {
     const auto before = complaints(world);
     server->command("crash rabbitmq");
     server->command("start rabbitmq");
+    // Of a node that is alone, 3.10 sometimes leaves a queue without a leader after such an end
+    // (rabbitmq-server, issue 10070); this is its remedy.
+    server->command(
+        "rabbitmqctl eval '[ra:trigger_election({Q, node()}) || {Q, follower} <- ets:tab2list(ra_state)].'");
     EXPECT_GT(complaints(world), before) << "nothing was away";
   });
 }
