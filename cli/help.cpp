@@ -20,6 +20,7 @@ constexpr const char* examples_and_codes = R"(Examples:
   settle status                  is anything stuck?
   settle doctor                  what is wrong with the database, and how to fix it
   settle dlq list                what consumers have given up; settle dlq replay sends it again
+  settle saga list --held        flows that wait for a person; settle saga show tells what can be done
   settle verify --service orders.db --service warehouse.db --broker broker.db
   settle status --database postgresql://shop@db.internal/shop
   settle status --config settled.toml                all services of a daemon at a glance

@@ -109,8 +109,8 @@ int show(const context& shared, const std::string& which) {
 void add_show(command_syntax to, context& shared) {
   const auto command =
       to.add_subcommand("show",
-                        "Show one saga: its steps, waits and undos with their times and results, what it\n"
-                        "waits for, and if it is HELD why, and what you can do.");
+                        "Show what one saga did and waits for, and why it is HELD.\n"
+                        "Steps, waits and undos with their times and results, and what you can do.");
   const auto which = std::make_shared<std::string>();
   command.add_option("ID", *which, "The saga's id, as `settle saga list` shows it, or its entity")
       .option_text(" ")

@@ -168,20 +168,21 @@ void add_order(command_syntax to, context& shared, saga_order what, const char* 
 
 void add_saga_orders(command_syntax to, context& shared) {
   add_order(to, shared, saga_order::retry,
-            "Let a saga that is HELD go on where it stopped, with all attempts: when what it\n"
-            "needs is back, or its program was mended.",
+            "Let a saga that is HELD go on where it stopped, with all attempts.\n"
+            "When what it needs is back, or its program was mended.",
             "  settle saga retry r-1 --reason 'the bank is back'");
   add_order(to, shared, saga_order::skip,
-            "Of a saga that is HELD in an undo: that step needs none, or you have undone it. The\n"
-            "steps before it are undone.",
+            "Say that the step at which an undo is HELD needs none.\n"
+            "Or that you have undone it. The steps before it are undone.",
             "  settle saga skip r-1 --reason 'refunded by telephone, ticket 4711'");
   add_order(to, shared, saga_order::mark_done,
-            "Of a saga that is HELD because nobody knows whether a remote step was done: you have\n"
-            "found out that it was, with this result. It goes on from there.",
-            "  settle saga mark-done r-1 --result ch_42 --reason 'seen in the bank'\"'\"'s console'");
+            "Say that the remote step at which a saga is HELD was done.\n"
+            "When nobody knew, and you have found out. It goes on with this result.",
+            "  settle saga mark-done r-1 --result ch_42 --reason 'seen in the console of the bank'");
   add_order(to, shared, saga_order::abort,
-            "Undo a saga that is under way or HELD: every step that may have run, the last first.\n"
-            "Refused past a step after which nothing is undone.",
+            "Undo a saga that is under way or HELD.\n"
+            "Every step that may have run, the last first. Refused past a step after which nothing is\n"
+            "undone.",
             "  settle saga abort r-1 --reason 'the customer has called'");
 }
 

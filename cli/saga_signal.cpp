@@ -130,8 +130,9 @@ int signal(context& shared, signal_arguments of) {
 void add_saga_signal(command_syntax to, context& shared) {
   const auto command = to.add_subcommand(
       "signal",
-      "Deliver by hand an event that sagas wait for. It goes to the saga that has waited for\n"
-      "this type and key for longest; if none does, it is kept. Who and why is recorded.");
+      "Deliver by hand an event that sagas wait for.\n"
+      "It goes to the saga that has waited for this type and key for longest; if none does, it is\n"
+      "kept. Who and why is recorded.");
   const auto of = std::make_shared<signal_arguments>();
   command.add_option("--type", of->type, "The event's type, as `settle saga show` names it")
       .option_text("TYPE")

@@ -51,6 +51,9 @@ enum class step_fault {
 struct saga_world_options {
   // Makes your own tables, once in each world.
   std::function<void(transaction&)> prepare = {};
+  // Puts back what stands for the outside, such as a bank that remembers its keys; at the start of each
+  // world. Sagas have the same ids, and so their calls the same keys, in all of them.
+  std::function<void()> reset = {};
   // What your tables hold, as text: crash_everywhere() compares it.
   std::function<std::string(transaction&)> look = {};
   // An empty database, in a folder that is removed with the world. By default SQLite.
@@ -68,7 +71,9 @@ struct made_call {
 struct crash_report {
   std::vector<std::string> points = {};  // where it crashed, in turn: "saga.tick.before #2"
   int runs = 0;
-  int held = 0;  // of them: nobody knew whether a step was done that says on_unknown(hold)
+  // Of them: those in which nobody knew whether a step was done that says on_unknown(hold), or that was asked
+  // about in vain. HELD is the right end then.
+  int held = 0;
 };
 
 class saga_world {

@@ -48,12 +48,14 @@ ending ending_of(const std::vector<seen_saga>& all, const step_book& book, std::
   return found;
 }
 
-// A step that says on_unknown(hold) asks for a person after a crash, and that is right.
+// A step that says on_unknown(hold), or whose question nobody can answer, needs a person after a crash, and
+// that is right.
 bool is_held_as_it_says(const seen_saga& of, const detail::saga_definition* definition) {
   const auto* held = of.rows.last(row_kind::held);
   if (of.status != "HELD" || held == nullptr || !held->of || definition == nullptr) return false;
   return std::ranges::any_of(definition->steps, [&](const auto& step) {
-    return step->name == held->name && step->on_unknown == unknown::hold;
+    return step->name == held->name &&
+           (step->on_unknown == unknown::hold || step->on_unknown == unknown::ask);
   });
 }
 

@@ -107,6 +107,7 @@ sagas::seen_saga read_seen(const result::row& row) {
 
 // A database that is a file is copied from one that was migrated already.
 void saga_world::parts::open(const parts* like) {
+  if (options.reset) options.reset();
   const environment env{.time = &time, .log = &log, .counters = &counters, .faults = &points};
   const bool copied = like != nullptr && !std::filesystem::is_empty(like->folder.path());
   if (copied)

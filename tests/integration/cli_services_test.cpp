@@ -102,13 +102,14 @@ TEST_F(cli_services, a_file_that_is_wrong_is_told_in_one_line_with_its_places) {
 
 // Every command, and what to give it so that it succeeds on a fresh service.
 const std::vector<words> every_command{
-    {"migrate"},         {"publish", "orders", "order.placed", "--key", "1"},
-    {"relay", "--once"}, {"tail", "orders"},
-    {"status"},          {"doctor"},
-    {"verify"},          {"dlq", "list"},
-    {"dlq", "stats"},    {"keys", "unknown"},
-    {"lock", "list"},    {"outbox", "failed"},
-    {"webhook", "list"}, {"group", "list"}};
+    {"migrate"},          {"publish", "orders", "order.placed", "--key", "1"},
+    {"relay", "--once"},  {"tail", "orders"},
+    {"status"},           {"doctor"},
+    {"verify"},           {"dlq", "list"},
+    {"dlq", "stats"},     {"keys", "unknown"},
+    {"saga", "list"},     {"lock", "list"},
+    {"outbox", "failed"}, {"webhook", "list"},
+    {"group", "list"}};
 
 TEST_F(cli_services, every_command_takes_file_and_service_before_and_after_its_name) {
   write_config(service_table("billing", "broker = \"main\"\n") +

@@ -358,6 +358,19 @@ TEST(saga_status, says_that_a_person_is_needed_and_which_kinds_nobody_knows) {
   EXPECT_EQ(told.at("running"), 1);
   EXPECT_EQ(told.at("held"), 1);
   EXPECT_EQ(told.at("kinds").as_array().size(), 2u);
+
+  test::program daemon(SETTLED, {"--data", dir.path().string(), "--listen", "127.0.0.1:0"},
+                       dir.file("settled"), {});
+  ASSERT_TRUE(daemon.logs(" info ready ")) << daemon.log();
+  std::string page;
+  EXPECT_TRUE(test::eventually([&] {
+    page = test::get(daemon.port(), "/metrics").body;
+    return has(page, "\nsettle_sagas_held 1\n");
+  })) << page;
+  for (const auto* line : {R"(settle_sagas{host="shop",type="return_processing",status="HELD"} 1)",
+                           R"(settle_sagas{host="shop",type="return_processing",status="RUNNING"} 1)",
+                           "settle_sagas_stranded 1"})
+    EXPECT_TRUE(has(page, line)) << line << "\n" << page;
 }
 
 }  // namespace

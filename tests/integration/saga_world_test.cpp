@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -259,6 +260,30 @@ TEST_F(saga_worlds, crash_at_every_commit_and_call_and_compare_the_ends) {
     in.advance(1h);
   });
   EXPECT_NE(std::ranges::find(waited.points, "saga.deliver.before #1"), waited.points.end());
+}
+
+// Proves S1, S4
+TEST_F(saga_worlds, put_back_what_stands_for_the_outside_before_each_crash) {
+  static std::set<std::string> remembered;
+  const auto pay = remote("pay", [](call& c, const std::string&) {
+                     remembered.insert(c.key());
+                   }).on_unknown(unknown::ask, [](call& c, const std::string&) {
+    return found_step<void>{remembered.contains(c.key()) ? finding::done : finding::unknown};
+  });
+  const auto paying = saga_of<std::string>("paying", 1, reserve, pay);
+  saga_world forgetful(with_notes());
+  forgetful.add(paying);
+  const auto why = said([&] { forgetful.crash_everywhere(paying, std::string("o-1")); });
+  EXPECT_TRUE(has(why, "calls: nothing\n    undisturbed: pay with the key"))
+      << "it was there before it came: " << why;
+
+  auto options = with_notes();
+  options.reset = [] { remembered.clear(); };
+  saga_world asking(options);
+  asking.add(paying);
+  const auto report = asking.crash_everywhere(paying, std::string("o-1"));
+  EXPECT_GT(report.held, 0) << "what was asked about before it was sent is for a person";
+  EXPECT_LT(report.held, report.runs);
 }
 
 // Proves S1, S4
