@@ -1,10 +1,11 @@
-// The seeds in kept_seeds.txt, each of which found something once.
+// The seeds in kept_seeds.txt and kept_saga_seeds.txt, each of which found something once.
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
+#include "simulation/sim_saga_world.hpp"
 #include "simulation/sim_world.hpp"
 
 namespace settle::sim {
@@ -24,14 +25,22 @@ std::vector<std::uint64_t> read_seeds(std::istream& list) {
   return seeds;
 }
 
-// Proves V3
-TEST(kept_seeds, find_nothing_any_more) {
-  std::ifstream list(SETTLE_KEPT_SEEDS);
+template <class Result>
+void expect_nothing_found(const char* path, Result (*world)(const world_options&)) {
+  std::ifstream list(path);
   const auto seeds = read_seeds(list);
-  ASSERT_FALSE(seeds.empty()) << "no seeds in " << SETTLE_KEPT_SEEDS;
+  ASSERT_FALSE(seeds.empty()) << "no seeds in " << path;
   for (const auto seed : seeds)
-    for (const auto& problem : run_world({.seed = seed}).problems)
+    for (const auto& problem : world({.seed = seed}).problems)
       ADD_FAILURE() << "seed " << seed << ": " << problem;
+}
+
+// Proves V3
+TEST(kept_seeds, find_nothing_any_more) { expect_nothing_found(SETTLE_KEPT_SEEDS, run_world); }
+
+// Proves V3, S4
+TEST(kept_seeds, of_sagas_find_nothing_any_more) {
+  expect_nothing_found(SETTLE_KEPT_SAGA_SEEDS, run_saga_world);
 }
 
 TEST(kept_seeds, a_list_has_a_seed_per_line_and_comments) {

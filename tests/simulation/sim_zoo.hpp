@@ -28,6 +28,10 @@ inline constexpr named_bug findable_bugs[] = {
     {"expiry_before_replay", zoo::bug::expiry_before_replay},
     {"overtaking_a_parked_key", zoo::bug::overtaking_a_parked_key},
     {"charge_kept_when_left_out", zoo::bug::charge_kept_when_left_out},
+    {"undo_skips_the_unknown", zoo::bug::undo_skips_the_unknown},
+    {"frames_kept_after_failure", zoo::bug::frames_kept_after_failure},
+    {"deadline_recomputed", zoo::bug::deadline_recomputed},
+    {"wake_up_overwritten", zoo::bug::wake_up_overwritten},
 };
 
 #ifdef SETTLE_ZOO
