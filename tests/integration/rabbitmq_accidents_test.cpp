@@ -91,7 +91,8 @@ TEST_F(rabbitmq_of_its_own, serves_a_user_of_a_virtual_host_who_may_do_just_enou
   const auto stored = broker->publishing().publish(one)[0];
   EXPECT_EQ(stored.status, publish_status::confirmed) << stored.reason;
   EXPECT_EQ(received(*broker, "warehouse").size(), 1u);
-  EXPECT_EQ(publish_to(url).status, publish_status::topic_unavailable) << "another virtual host has the group";
+  EXPECT_EQ(publish_to(url).status, publish_status::topic_unavailable)
+      << "another virtual host has the group";
 }
 
 TEST_F(rabbitmq_of_its_own, whose_size_limit_was_raised_takes_what_it_has_refused) {
