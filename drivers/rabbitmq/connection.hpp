@@ -70,7 +70,8 @@ class refused : public error {
  private:
   static const char* advice(int code) {
     return code == code_access_refused
-               ? ". The user needs the permissions configure, write and read for our names there"
+               ? ". The user needs the permissions configure, write and read for our names there, and write "
+                 "for amq.default"
                : "";
   }
   refusal why_;

@@ -37,8 +37,7 @@ void entrance::take_slot(const limit& within) {
 void entrance::open(const std::string& topic, const limit& within) {
   close(topic);
   if (queue_.empty()) take_slot(within);
-  const auto& own =
-      ways_.try_emplace(topic, queue_ + "/" + std::to_string(ways_.size())).first->second;
+  const auto& own = ways_.try_emplace(topic, queue_ + "/" + std::to_string(ways_.size())).first->second;
   topology_.declare_topic(topic, within);
   topology_.make_way(own, topic, within);
   topology_.bind(queue_, topic, queue_, within);

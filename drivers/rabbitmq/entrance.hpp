@@ -22,8 +22,8 @@ namespace settle::inline v0::rabbitmq {
 
 class entrance {
  public:
-  // Connections that publish have numbers. Takes the first one from `slot` on that no other has, as soon as it
-  // needs one, and says it there. It is given back with the connection.
+  // Connections that publish have numbers. Takes the first one from `slot` on that no other has, as soon as
+  // it needs one, and says it there. It is given back with the connection.
   entrance(connection& on, topology& at, names of, int& slot)
       : on_(on), topology_(at), names_(std::move(of)), slot_(slot) {}
 

@@ -206,15 +206,14 @@ void confirming_publisher::send(attempt& of, std::size_t which, confirms& counte
   const auto& m = of.batch[which];
   outgoing sent(m, counted.next_number());
   const auto* other = existing(m.topic);
-  const auto exchange = other != nullptr           ? other->exchange
+  const auto exchange = other != nullptr         ? other->exchange
                         : trusts_what_it_finds() ? names{with_.prefix}.exchange(m.topic)
-                                                   : entrance_->exchange(m.topic);
+                                                 : entrance_->exchange(m.topic);
   const auto key =
       other != nullptr ? routing_key_of(m, other->routing_key) : std::to_string(lane_of(m.key, m.id));
   // Attributes were measured before; this is a server that wants smaller frames than any that we know.
   if (!channel_->publish(exchange, key, sent.properties(), m.payload, within))
-    throw error(errc::destination_unavailable,
-                to_.name() + " allows no frames that the attributes fit into");
+    throw error(errc::destination_unavailable, to_.name() + " allows no frames that the attributes fit into");
   if (other == nullptr && !trusts_what_it_finds()) of.checks.try_emplace(m.topic, 0);
   counted.sent();
   of.sent.push_back(which);
@@ -241,10 +240,11 @@ std::map<std::string, std::string, std::less<>> confirming_publisher::doubts(con
   for (const auto& [topic, at] : of.checks) {
     if (at != 0 && counted.is_confirmed(at)) continue;
     if (entrance_ && at != 0 && counted.is_returned(at)) entrance_->close(topic);
-    found.emplace(topic, !why.empty() ? why
-                                      : fmt::format("exchange {} was deleted meanwhile; it is made again, and "
-                                                    "what some group may have missed is sent again",
-                                                    names{with_.prefix}.exchange(topic)));
+    found.emplace(topic, !why.empty()
+                             ? why
+                             : fmt::format("exchange {} was deleted meanwhile; it is made again, and "
+                                           "what some group may have missed is sent again",
+                                           names{with_.prefix}.exchange(topic)));
   }
   return found;
 }

@@ -67,7 +67,7 @@ class confirming_publisher final : public publisher {
   std::unique_ptr<channel> channel_;
   std::uint64_t numbers_ = 0;  // that the channel has given
   std::unique_ptr<entrance> entrance_;
-  int slot_ = -1;  // the number of our connection, or of the last one
+  int slot_ = -1;                                 // the number of our connection, or of the last one
   std::set<std::string, std::less<>> found_;      // topics whose exchange others have made, and is there
   std::optional<refusal> closed_;                 // why the channel was closed in this call
   std::optional<std::size_t> message_bytes_max_;  // as the server has told when it refused one

@@ -1,11 +1,11 @@
 // Exchanges and queues as Settle sets them up, and their names.
 //
 //   orders                      the topic's exchange
-//   warehouse/orders            the mark of the group: how many queues it has, and one message once all are there
+//   warehouse/orders            the mark of the group: how many queues it has; one message once all are there
 //   warehouse/orders/0 … /7     its queues; lane l goes to queue l mod 8
 //   orders.dlq                  of a topic for dead letters: exchange, and a queue that gets everything
 //   settle.registry             a message for each topic and group that was ever made, for those who look
-//   settle.publisher.0          of one connection that publishes; settle.publisher.0/0 … its ways to topics
+//   settle.publisher.0          of a connection that publishes; settle.publisher.0/0 … its ways to topics
 //
 // "%" and "/" in the names of groups and topics are written %25 and %2F in the names of queues.
 #pragma once

@@ -84,14 +84,16 @@ TEST_F(rabbitmq_of_its_own, serves_a_user_of_a_virtual_host_who_may_do_just_enou
   EXPECT_EQ(refused.status, publish_status::topic_unavailable);
   EXPECT_NE(refused.reason.find("needs the permissions configure, write and read"), std::string::npos)
       << refused.reason;
-  const auto ours = "'^" + corner.prefix() + "'";
-  server->command("rabbitmqctl set_permissions -p shop clerk " + ours + " " + ours + " " + ours);
+  const auto ours = "^" + corner.prefix();
+  server->command("rabbitmqctl set_permissions -p shop clerk '" + ours + "' '" + ours + "|^amq.default$' '" +
+                  ours + "'");
   const auto broker = rabbitmq::open(of_clerk, broker_options({}));
   broker->create_group("warehouse", {"orders"});
   const auto stored = broker->publishing().publish(one)[0];
   EXPECT_EQ(stored.status, publish_status::confirmed) << stored.reason;
   EXPECT_EQ(received(*broker, "warehouse").size(), 1u);
-  EXPECT_EQ(publish_to(url).status, publish_status::topic_unavailable) << "another virtual host has the group";
+  EXPECT_EQ(publish_to(url).status, publish_status::topic_unavailable)
+      << "another virtual host has the group";
 }
 
 TEST_F(rabbitmq_of_its_own, whose_size_limit_was_raised_takes_what_it_has_refused) {
