@@ -93,10 +93,13 @@ performed tick::perform(const std::function<std::string(transaction&)>& work) {
 
 performed tick::perform_alone(const std::function<std::string(transaction&)>& work) try {
   sql::undo_point before(tx_);
+  const bool posts = db_.speaks() == dialect::postgres;
+  // A savepoint that is sent together with a statement that fails does not count as set (sql/savepoints.hpp).
+  if (posts) tx_.execute(queries::saga::await_step);
   try {
     performed done{.result = run(work)};
     // What the step has only posted fails here, where it can be taken back.
-    if (db_.speaks() == dialect::postgres) tx_.execute(queries::saga::await_step);
+    if (posts) tx_.execute(queries::saga::await_step);
     before.leave();
     transaction_parts::end(tx_);
     return done;

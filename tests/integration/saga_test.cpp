@@ -1,6 +1,10 @@
 // Sagas of local steps on both databases: order, undo, retries, holding, starting.
 #include "settle/saga.hpp"
 
+#include <atomic>
+#include <map>
+#include <thread>
+
 #include "settle/error.hpp"
 #include "support/expect_error.hpp"
 #include "support/saga_world.hpp"
@@ -103,6 +107,45 @@ TEST_P(sagas_of_local_steps, whose_undo_fails_are_held_with_one_alert_until_some
   EXPECT_EQ(status(id), "COMPENSATED");
   EXPECT_EQ(effects("held trip"), (texts{"flight", "hotel", "undo flight of held trip"}));
   EXPECT_FALSE(order_saga(*db, id, saga_order::retry, {.who = "ann", .reason = "again"})) << "it has ended";
+}
+
+// Proves S2
+TEST_P(sagas_of_local_steps, whose_step_fails_in_the_database_are_undone_and_others_go_on) {
+  saga_tests::run("delete from bank");
+  const auto clash =
+      local("clash", [](transaction& tx, const trip& t) {
+        tx.execute("insert into bank (call_key, saga, what) values ('same', $1, 'clash')", {t.id});
+      }).retry({.attempts_max = 1});
+  const auto clashing = saga_of<trip>("clashing", 1, flight, clash);
+  host->add(clashing);
+  std::map<std::string, int> ends;
+  std::vector<saga_id> all;
+  for (const auto* id : {"t1", "t2", "t3"}) all.push_back(host->start(clashing, id, trip{id}));
+  drain(*host);
+  for (const auto& id : all) ++ends[status(id)];
+  EXPECT_EQ(ends, (std::map<std::string, int>{{"COMPLETED", 1}, {"COMPENSATED", 2}}));
+  EXPECT_EQ(number("select count(*) from trip_effects where what like 'undo %'"), 2);
+}
+
+// Proves S1
+TEST_P(sagas_of_local_steps, may_be_started_by_many_who_are_all_the_first) {
+  for (int round = 0; round < 10; ++round) {
+    saga_tests::run("delete from " + table("saga_kinds"));
+    std::atomic<int> failed = 0;
+    {
+      std::vector<std::jthread> starters;
+      for (int i = 0; i < 8; ++i)
+        starters.emplace_back([&, id = "t" + std::to_string(round * 8 + i)] {
+          try {
+            saga_host(*db, options()).start(book_trip, id, trip{id});
+          } catch (const std::exception& e) {
+            ++failed;
+            ADD_FAILURE() << e.what();
+          }
+        });
+    }
+    ASSERT_EQ(failed, 0);
+  }
 }
 
 // Proves S2

@@ -80,7 +80,7 @@ group by 1, 2, 4 order by 1, 2
 select r.oid is not null as is_there,
        coalesce((select bool_and(has_function_privilege(r.oid, p.oid, 'execute'))
                  from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-                 where n.nspname = 'settle' and p.proname = 'publish')
+                 where n.nspname = 'settle' and p.proname in ('publish', 'participate', 'record_participation'))
                 and has_schema_privilege(r.oid, 'settle', 'usage')
                 and has_column_privilege(r.oid, 'settle.outbox', 'payload', 'insert')
                 and has_column_privilege(r.oid, 'settle.outbox_events', 'event_id', 'select')
@@ -91,5 +91,5 @@ select r.oid is not null as is_there,
                  where g.roleid = r.oid), '') as members,
        (select string_agg(p.oid::regprocedure::text, ', ' order by p.oid)
         from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-        where n.nspname = 'settle' and p.proname in ('lane', 'publish')) as functions
+        where n.nspname = 'settle' and p.proname in ('lane', 'publish', 'participate', 'record_participation')) as functions
 from (select 1) one left join pg_catalog.pg_roles r on r.rolname = 'settle_publisher'

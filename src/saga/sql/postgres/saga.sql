@@ -1,5 +1,5 @@
 -- name: add_kind
-insert into settle.saga_kinds (kind, host, type, version) values ($1, $2, $3, $4) on conflict (kind) do nothing
+insert into settle.saga_kinds (kind, host, type, version) values ($1, $2, $3, $4) on conflict do nothing
 
 -- Waits for whoever is just starting the same one, and skips if he commits.
 -- name: start_saga

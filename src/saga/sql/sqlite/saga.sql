@@ -1,5 +1,5 @@
 -- name: add_kind
-insert into settle_saga_kinds (kind, host, type, version) values ($1, $2, $3, $4) on conflict (kind) do nothing
+insert into settle_saga_kinds (kind, host, type, version) values ($1, $2, $3, $4) on conflict do nothing
 
 -- name: start_saga
 insert into settle_sagas (id, kind, shard, entity_id, input, due_at, deadline_at, created_at, updated_at)
