@@ -26,6 +26,30 @@ BOOST_DESCRIBE_STRUCT(stock_reserved, (), (order_id, lines))
 BOOST_DESCRIBE_STRUCT(stock_released, (), (order_id, reason, lines))
 BOOST_DESCRIBE_STRUCT(stock_rejected, (), (order_id, reason))
 
+const std::vector<subscription>& declared_subscriptions() {
+  static const std::vector<subscription> all = {{"checkout", "order.pending_payment"},
+                                                {"checkout", "order.placement_refused"},
+                                                {"notification", "order.cancelled"},
+                                                {"notification", "order.paid"},
+                                                {"notification", "order.placement_refused"},
+                                                {"notification", "payment.refunded"},
+                                                {"order", "order.placement_requested"},
+                                                {"order", "payment.captured"},
+                                                {"order", "payment.failed"},
+                                                {"order", "payment.initiated"},
+                                                {"order", "payment.refunded"},
+                                                {"order", "stock.received"},
+                                                {"order", "stock.rejected"},
+                                                {"order", "stock.reserved"},
+                                                {"payment", "order.cancelled"},
+                                                {"payment", "order.pending_payment"},
+                                                {"payment", "order.refund_requested"},
+                                                {"warehouse", "order.cancelled"},
+                                                {"warehouse", "order.paid"},
+                                                {"warehouse", "order.pending_payment"}};
+  return all;
+}
+
 template <class T>
 std::string json_event<T>::encode(const T& what) {
   return settle::json_codec<T>::encode(what);

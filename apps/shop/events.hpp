@@ -95,6 +95,13 @@ inline constexpr std::string_view checkout = "checkout.events", orders = "order.
                                   payments = "payment.events", stock = "stock.events";
 }
 
+// Who listens to what: every service to nothing else than this. A test compares it with the handlers, and the
+// audit looks for an event that somebody should have applied and has not.
+struct subscription {
+  std::string_view service, type;
+};
+const std::vector<subscription>& declared_subscriptions();
+
 // JSON, in events.cpp: the conversions are compiled once.
 template <class T>
 struct json_event {

@@ -2,7 +2,6 @@
 
 #include "json.hpp"
 #include "settle/http_once.hpp"
-#include "settle/once.hpp"
 #include "settle/publish.hpp"
 #include "settle/request_key.hpp"
 #include "timer.hpp"
@@ -66,16 +65,10 @@ void order_service::listen() {
   listener_.on<stock_received>([this](const auto& e, transaction& tx) { orders_.received(tx, e); });
   // The same function as POST /orders, under the same two keys: whichever comes first makes the order.
   listener_.on<placement_requested>([this](const placement_requested& e, transaction& tx) {
-    placed result;
-    const auto work = [&](transaction& inside) -> settle::answer {
-      result = orders_.place(inside, {e.user_id, e.checkout_session_id, e.idempotency_key,
-                                      e.expected_total_cents, e.payment_method});
-      return {.keep = result.order_id.empty() ? settle::keeps::answer : settle::keeps::everything};
-    };
-    const auto session = settle::request_identity{"shop.placement", e.user_id, e.checkout_session_id};
-    const auto done = settle::once(tx, session, work);
-    if (done.outcome == settle::once_outcome::executed && result.order_id.empty())
-      settle::publish(tx, placement_refused{e.checkout_session_id, e.user_id, std::string(result.code)});
+    const auto done = orders_.place(
+        tx, {e.user_id, e.checkout_session_id, e.idempotency_key, e.expected_total_cents, e.payment_method});
+    if (done.order_id.empty())
+      settle::publish(tx, placement_refused{e.checkout_session_id, e.user_id, done.code});
   });
 }
 
@@ -93,6 +86,9 @@ void order_service::add_order_routes(http::router& to) {
       "/orders", http::idempotent(db_, policy, [this](const auto& asked, auto& tx) -> http::kept_response {
         const auto given = read_json(asked);
         if (!given.refused.empty()) return {given.problem(asked), settle::keeps::nothing};
+        if (given.text("checkout_session_id").empty())
+          return {http::problem(400, "invalid_request", "checkout_session_id has to be there", asked.path),
+                  settle::keeps::nothing};
         const auto key = settle::parse_request_key(*asked.headers.find("Idempotency-Key"));
         const auto done = orders_.place(tx, {.user_id = *user_of(asked),
                                              .checkout_session_id = given.text("checkout_session_id"),
@@ -100,7 +96,8 @@ void order_service::add_order_routes(http::router& to) {
                                              .expected_total_cents = given.number("expected_total_cents", -1),
                                              .payment_method = given.text("payment_method", "card")});
         if (done.order_id.empty())
-          return http::problem(status_of(done.code), done.code, done.detail, asked.path);
+          return {http::problem(status_of(done.code), done.code, done.detail, asked.path),
+                  settle::keeps::everything};
         auto made = http::text(done.repeated ? 200 : 201, "application/json",
                                body_of(*orders_.find(tx, done.order_id)));
         made.headers.set("Location", "/orders/" + done.order_id);

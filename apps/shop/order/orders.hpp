@@ -32,9 +32,9 @@ inline constexpr std::string_view cart_empty = "cart_empty", insufficient_stock 
 }
 
 struct placed {
-  std::string order_id = {};   // empty: refused
-  bool repeated = false;       // the order of this session was there already
-  std::string_view code = {};  // of the refusal
+  std::string order_id = {};  // empty: refused
+  bool repeated = false;      // it was decided before, and this call has changed nothing
+  std::string code = {};      // of the refusal
   std::string detail = {};
 };
 
@@ -48,8 +48,7 @@ class orders {
  public:
   explicit orders(const config& of);
 
-  // One order per checkout session, and one per (user, key). Refused: what this call has written has to be
-  // rolled back by the caller.
+  // One order per checkout session, and one per (user, key). A refusal is decided once as well: commit it.
   placed place(settle::transaction& tx, const placement& what) const;
 
   std::optional<order_view> find(settle::transaction& tx, const std::string& id) const;
@@ -73,7 +72,9 @@ class orders {
 
  private:
   placed existing(settle::transaction& tx, const placement& what) const;
-  void fill(settle::transaction& tx, const placement& what, const std::string& id, std::int64_t pay_until,
+  placed refuse(settle::transaction& tx, const placement& what, std::string_view code,
+                std::string detail) const;
+  void fill(settle::transaction& tx, const placement& what, const std::string& id,
             const std::vector<line>& lines) const;
   void ask_for_refund(settle::transaction& tx, const std::string& id, const std::string& reason) const;
 

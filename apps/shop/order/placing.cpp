@@ -5,10 +5,6 @@
 namespace shop {
 namespace {
 
-placed refuse(std::string_view code, std::string detail) {
-  return {.code = code, .detail = std::move(detail)};
-}
-
 struct cart_line {
   line what;
   std::int64_t price_seen = 0;
@@ -57,21 +53,16 @@ std::string missing_lines(const std::vector<line>& lines, const settle::basket_r
 }  // namespace
 
 placed orders::place(settle::transaction& tx, const placement& what) const {
-  const auto id = tx.env().ids->next().text();
-  const auto now = tx.env().now();
-  const auto pay_until = (now + payment_window_).time_since_epoch().count();
-  // The conflicting write comes first: whoever places the same session at the same time waits here, and
-  // then reads the order back.
+  // The conflicting write comes first: whoever places the same session at the same time waits here, and is
+  // then told what has become of it.
   const auto mine = tx.execute(
-      "insert into orders (id, user_id, checkout_session_id, idempotency_key, payment_method, status, "
-      "total_cents, created_at, pay_until) values ($1, $2, $3, $4, $5, 'PENDING_PAYMENT', 0, $6, $7) "
-      "on conflict do nothing returning id",
-      {id, what.user_id, what.checkout_session_id, what.idempotency_key, what.payment_method, now,
-       pay_until});
+      "insert into placements (checkout_session_id, user_id, idempotency_key) values ($1, $2, $3) "
+      "on conflict do nothing returning checkout_session_id",
+      {what.checkout_session_id, what.user_id, what.idempotency_key});
   if (mine.empty()) return existing(tx, what);
 
   const auto cart = take_cart(tx, what.user_id);
-  if (cart.empty()) return refuse(refusals::cart_empty, "there is nothing in the cart");
+  if (cart.empty()) return refuse(tx, what, refusals::cart_empty, "there is nothing in the cart");
   std::vector<line> lines;
   std::vector<settle::quantity_line> wanted;
   for (const auto& one : cart) {
@@ -79,28 +70,46 @@ placed orders::place(settle::transaction& tx, const placement& what) const {
     wanted.push_back({one.what.sku, one.what.quantity});
   }
   const auto change = price_change(cart, total_of(lines), what.expected_total_cents);
-  if (!change.empty()) return refuse(refusals::price_changed, change);
+  if (!change.empty()) return refuse(tx, what, refusals::price_changed, change);
+  const auto id = tx.env().ids->next().text();
   const auto got = stock_.take_all(tx, wanted, {.reason = "ordered", .reference = id});
-  if (!got) return refuse(refusals::insufficient_stock, missing_lines(lines, got));
-  fill(tx, what, id, pay_until, lines);
+  if (!got) return refuse(tx, what, refusals::insufficient_stock, missing_lines(lines, got));
+  fill(tx, what, id, lines);
   return {.order_id = id};
+}
+
+// Nothing was taken and nothing ordered. The session is over: a new attempt is a new one.
+placed orders::refuse(settle::transaction& tx, const placement& what, std::string_view code,
+                      std::string detail) const {
+  tx.execute("update placements set refusal = $2, detail = $3 where checkout_session_id = $1",
+             {what.checkout_session_id, code, detail});
+  return {.code = std::string(code), .detail = std::move(detail)};
 }
 
 // Nobody waits for these one by one: they travel with the commit.
 void orders::fill(settle::transaction& tx, const placement& what, const std::string& id,
-                  std::int64_t pay_until, const std::vector<line>& lines) const {
+                  const std::vector<line>& lines) const {
+  static constexpr std::string_view add_order =
+      "insert into orders (id, user_id, checkout_session_id, idempotency_key, payment_method, status, "
+      "total_cents, created_at, pay_until) values ($1, $2, $3, $4, $5, 'PENDING_PAYMENT', $6, $7, $8)";
+  static constexpr std::string_view note_order =
+      "update placements set order_id = $2 where checkout_session_id = $1";
   static constexpr std::string_view add_item =
       "insert into order_items (order_id, sku, quantity, price_cents) values ($1, $2, $3, $4)";
   static constexpr std::string_view add_sales = "update products set sales = sales + $2 where sku = $1";
   static constexpr std::string_view clear_cart = "delete from cart_items where user_id = $1";
-  static constexpr std::string_view set_total = "update orders set total_cents = $2 where id = $1";
+  const auto now = tx.env().now();
+  const auto pay_until = (now + payment_window_).time_since_epoch().count();
+  const auto total = total_of(lines);
+  tx.post({"shop.add_order", add_order, add_order},
+          {id, what.user_id, what.checkout_session_id, what.idempotency_key, what.payment_method, total, now,
+           pay_until});
+  tx.post({"shop.note_order", note_order, note_order}, {what.checkout_session_id, id});
   for (const auto& one : lines) {
     tx.post({"shop.add_item", add_item, add_item}, {id, one.sku, one.quantity, one.price_cents});
     tx.post({"shop.add_sales", add_sales, add_sales}, {one.sku, one.quantity});
   }
   tx.post({"shop.clear_cart", clear_cart, clear_cart}, {what.user_id});
-  const auto total = total_of(lines);
-  tx.post({"shop.set_total", set_total, set_total}, {id, total});
   settle::publish(tx, order_pending_payment{.order_id = id,
                                             .user_id = what.user_id,
                                             .checkout_session_id = what.checkout_session_id,
@@ -113,12 +122,20 @@ void orders::fill(settle::transaction& tx, const placement& what, const std::str
 // Of whoever was first with this session or this key.
 placed orders::existing(settle::transaction& tx, const placement& what) const {
   const auto found =
-      tx.execute("select id, user_id from orders where checkout_session_id = $1", {what.checkout_session_id});
+      tx.execute("select user_id, order_id, refusal, detail from placements where checkout_session_id = $1",
+                 {what.checkout_session_id});
   if (found.empty())
-    return refuse(refusals::idempotency_conflict, "this Idempotency-Key belongs to another checkout session");
-  if (found[0][1].text() != what.user_id)
-    return refuse(refusals::session_unknown, "there is no such checkout session");
-  return {.order_id = found[0][0].text(), .repeated = true};
+    return {.repeated = true,
+            .code = std::string(refusals::idempotency_conflict),
+            .detail = "this Idempotency-Key belongs to another checkout session"};
+  if (found[0][0].text() != what.user_id)
+    return {.repeated = true,
+            .code = std::string(refusals::session_unknown),
+            .detail = "there is no such checkout session"};
+  return {.order_id = found[0][1].text(),
+          .repeated = true,
+          .code = found[0][2].text(),
+          .detail = found[0][3].text()};
 }
 
 }  // namespace shop

@@ -22,6 +22,17 @@ create table if not exists cart_items (
   price_cents bigint not null,  -- as the buyer has seen it
   primary key (user_id, sku)
 );
+-- An attempt to buy, and what became of it: the record of both keys. Whoever comes again, by request or by
+-- event, is told the same, also of a refusal.
+create table if not exists placements (
+  checkout_session_id text primary key,
+  user_id             text not null,
+  idempotency_key     text not null,
+  order_id            text not null default '',
+  refusal             text not null default '',
+  detail              text not null default '',
+  unique (user_id, idempotency_key)
+);
 create table if not exists orders (
   id                  text primary key,
   user_id             text not null,
