@@ -2,9 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <tuple>
+
 #include "cli/text.hpp"
 
 namespace settle::cli {
+
+namespace {
+
+void add_sagas(const std::vector<inspect::open_sagas>& sagas, std::vector<std::string>& to) {
+  if (const auto held = inspect::sagas_in(sagas, "HELD"); held > 0)
+    to.push_back(fmt::format("{} HELD, a person is needed: see `settle saga list --held`",
+                             held == 1 ? "1 saga is" : grouped(held) + " sagas are"));
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> stranded;
+  for (const auto& one : sagas)
+    if (one.processes == 0 && one.status != "HELD") stranded[{one.host, one.type, one.version}] += one.sagas;
+  for (const auto& [kind, count] : stranded) {
+    const auto& [host, type, version] = kind;
+    to.push_back(
+        fmt::format("{} of {} {}, host {}, but no process that knows {} is running: start one; see "
+                    "`settle saga list --type {}`",
+                    count == 1 ? "1 saga" : grouped(count) + " sagas", for_terminal(type), version,
+                    for_terminal(host), count == 1 ? "it" : "them", for_terminal(type)));
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> attention_of(const inspect::service_state& service) {
   std::vector<std::string> all;
@@ -12,6 +36,7 @@ std::vector<std::string> attention_of(const inspect::service_state& service) {
     all.emplace_back(
         "this is not the server that the outbox was written on (cluster_changed): relays have stopped, and "
         "what is pending cannot be told; see `settle outbox rebase --help`");
+  add_sagas(service.sagas, all);
   for (const auto& one : service.blocked)
     all.push_back(fmt::format("share {} is blocked, {} waiting, {}: {}", one.share,
                               counted(one.waiting, "event"), counted(one.failures, "failed attempt"),

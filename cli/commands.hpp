@@ -23,6 +23,9 @@ void add_outbox(command_syntax to, context& shared);
 void add_publish(command_syntax to, context& shared);
 void add_relay(command_syntax to, context& shared);
 void add_restore(command_syntax to, context& shared);
+void add_saga(command_syntax to, context& shared);
+void add_saga_orders(command_syntax to, context& shared);  // below saga
+void add_saga_signal(command_syntax to, context& shared);  // below saga
 void add_serve(command_syntax to, context& shared);
 void add_status(command_syntax to, context& shared);
 void add_tail(command_syntax to, context& shared);

@@ -135,6 +135,7 @@ int parse_and_run(int argc, char** argv) {
   add_publish(commands, shared);
   add_relay(commands, shared);
   add_restore(commands, shared);
+  add_saga(commands, shared);
   add_serve(commands, shared);
   add_status(commands, shared);
   add_tail(commands, shared);

@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 
 #include "base/text.hpp"
@@ -16,6 +13,7 @@
 #include "cli/files.hpp"
 #include "cli/help.hpp"
 #include "cli/message_text.hpp"
+#include "cli/payload.hpp"
 #include "cli/syntax.hpp"
 #include "cli/text.hpp"
 
@@ -29,37 +27,8 @@ struct publish_arguments {
   std::string id;
 };
 
-struct close_file {
-  void operator()(std::FILE* file) const {
-    if (file != stdin) std::fclose(file);
-  }
-};
-
-// Stops reading at the limit: an endless stream must not fill the memory before it is refused.
-std::string read_payload(const std::string& path) {
-  const std::unique_ptr<std::FILE, close_file> in(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
-  const auto refuse = [&] {
-    throw failure(errc::invalid_argument, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  };
-  if (!in) refuse();
-  constexpr auto bytes_max = event_limits::payload_bytes_max_default;
-  std::string payload(bytes_max + 1, '\0');
-  payload.resize(std::fread(payload.data(), 1, payload.size(), in.get()));
-  if (std::ferror(in.get()) != 0) refuse();
-  if (payload.size() > bytes_max)
-    throw error(
-        errc::payload_too_large,
-        fmt::format("{} has more than {} bytes", path == "-" ? "standard input" : path, grouped(bytes_max)));
-  return payload;
-}
-
-// --payload TEXT, @FILE, @- or @@TEXT.
 std::string payload_of(const publish_arguments& given) {
-  if (!given.payload_file.empty()) return read_payload(given.payload_file);
-  const auto& text = given.what.payload;
-  if (!text.starts_with('@')) return text;
-  if (text.starts_with("@@")) return text.substr(1);
-  return read_payload(text.substr(1));
+  return given.payload_file.empty() ? payload_from(given.what.payload) : read_payload(given.payload_file);
 }
 
 // Whoever reads it believes its content type. No content at all is no lie.

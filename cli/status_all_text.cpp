@@ -20,7 +20,7 @@ std::string state_text(const std::vector<std::string>& attention) {
 std::vector<std::string> row_of(const listed_store& of, const inspect::service_answer& told) {
   std::vector<std::string> row{of.name, for_terminal(of.store)};
   if (!told.state) {
-    row.resize(8);
+    row.resize(9);
     row.emplace_back("unknown");
     return row;
   }
@@ -32,7 +32,8 @@ std::vector<std::string> row_of(const listed_store& of, const inspect::service_a
   }
   for (const auto& cell :
        {grouped(state.backlog.pending), state.oldest_pending_age ? age(*state.oldest_pending_age) : "",
-        grouped(state.backlog.failed), grouped(parked), grouped(dead), grouped(state.relaying.alive),
+        grouped(state.backlog.failed), grouped(parked), grouped(dead),
+        grouped(inspect::sagas_in(state.sagas, "HELD")), grouped(state.relaying.alive),
         state_text(attention_of(state))})
     row.push_back(cell);
   return row;
@@ -55,12 +56,12 @@ std::vector<std::string> row_of(const listed_store& of, const inspect::broker_an
 }
 
 std::string services_text(const status_of_all& all) {
-  rows lines{
-      {"service", "store", "pending", "oldest", "failed", "parked", "dead letters", "relays", "state"}};
+  rows lines{{"service", "store", "pending", "oldest", "failed", "parked", "dead letters", "held sagas",
+              "relays", "state"}};
   for (std::size_t i = 0; i < all.services.size(); ++i)
     lines.push_back(row_of(all.services[i], all.told.services[i]));
   using enum align;
-  return table({left, left, right, right, right, right, right, right, left}, lines, 0);
+  return table({left, left, right, right, right, right, right, right, right, left}, lines, 0);
 }
 
 std::string brokers_text(const status_of_all& all) {

@@ -24,6 +24,14 @@ json::object service_object(const inspect::service_state& of) {
                          {"dedup_records", one.dedup_records},
                          {"parked", one.parked},
                          {"dead_letters", one.dead_letters}});
+  json::array kinds;
+  for (const auto& one : of.sagas)
+    kinds.push_back({{"host", safe_json_text(one.host)},
+                     {"type", safe_json_text(one.type)},
+                     {"version", one.version},
+                     {"status", safe_json_text(one.status)},
+                     {"sagas", one.sagas},
+                     {"processes", one.processes}});
   json::value oldest;
   if (of.oldest_pending_age) oldest = std::chrono::duration<double>(*of.oldest_pending_age).count();
   json::value published;
@@ -39,7 +47,12 @@ json::object service_object(const inspect::service_state& of) {
             {"oldest_pending_age_seconds", oldest},
             {"blocked_shares", blocked}}},
           {"relays", {{"alive", of.relaying.alive}, {"shares_owned", of.relaying.shares_owned}}},
-          {"consumers", consumers}};
+          {"consumers", consumers},
+          {"sagas",
+           {{"running", inspect::sagas_in(of.sagas, "RUNNING")},
+            {"compensating", inspect::sagas_in(of.sagas, "COMPENSATING")},
+            {"held", inspect::sagas_in(of.sagas, "HELD")},
+            {"kinds", kinds}}}};
 }
 
 // What a broker does not tell is null.

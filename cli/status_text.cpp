@@ -14,6 +14,16 @@ namespace {
 
 using rows = std::vector<std::vector<std::string>>;
 
+std::string sagas_text(const std::vector<inspect::open_sagas>& of) {
+  if (of.empty()) return {};
+  rows lines{{"saga", "host", "status", "sagas", "processes"}};
+  for (const auto& one : of)
+    lines.push_back({fmt::format("{} {}", for_terminal(one.type), one.version), for_terminal(one.host),
+                     one.status, grouped(one.sagas), grouped(one.processes)});
+  using enum align;
+  return '\n' + table({left, left, left, right, right}, lines, 2);
+}
+
 std::string service_text(const inspect::service_state& of) {
   auto out = fmt::format("Service  {}\n", for_terminal(of.name));
   const auto since =
@@ -27,6 +37,10 @@ std::string service_text(const inspect::service_state& of) {
   if (of.relaying.alive > 0)
     out += fmt::format(", owning {} of the {} shares of keys", of.relaying.shares_owned, outbox::share_count);
   out += '\n';
+  if (!of.sagas.empty())
+    out += fmt::format(
+        "  sagas    {} running, {} compensating, {} held\n", grouped(inspect::sagas_in(of.sagas, "RUNNING")),
+        grouped(inspect::sagas_in(of.sagas, "COMPENSATING")), grouped(inspect::sagas_in(of.sagas, "HELD")));
   if (!of.consumers.empty()) {
     rows lines{{"consumer", "dedup records", "parked", "dead letters"}};
     for (const auto& one : of.consumers)
@@ -34,7 +48,7 @@ std::string service_text(const inspect::service_state& of) {
                        grouped(one.dead_letters)});
     out += '\n' + table({align::left, align::right, align::right, align::right}, lines, 2);
   }
-  return out;
+  return out + sagas_text(of.sagas);
 }
 
 // What a broker does not tell is left out.

@@ -6,7 +6,7 @@
 # which says to whoever asks for it that this build does not have it.
 option(SETTLE_POSTGRES "The PostgreSQL driver; needs libpq" ON)
 option(SETTLE_REDIS "The Redis driver; needs hiredis" ON)
-option(SETTLE_RABBITMQ "The RabbitMQ driver; needs librabbitmq, and libssl for amqps" ON)
+option(SETTLE_RABBITMQ "The RabbitMQ driver; needs librabbitmq" ON)
 option(SETTLE_KAFKA "The Kafka driver; needs librdkafka" ON)
 
 set(SETTLE_DRIVERS "")           # of this build
@@ -63,7 +63,7 @@ if(SETTLE_RABBITMQ)
   if(NOT SETTLE_LIBRABBITMQ)
     settle_missing_client(rabbitmq "librabbitmq")
   endif()
-  settle_driver(rabbitmq CLIENT rabbitmq OpenSSL::SSL FLAGS "-lrabbitmq -lssl")
+  settle_driver(rabbitmq CLIENT rabbitmq OpenSSL::SSL FLAGS -lrabbitmq)
 else()
   list(APPEND SETTLE_DRIVERS_LEFT_OUT rabbitmq)
 endif()

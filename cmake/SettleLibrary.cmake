@@ -87,5 +87,5 @@ function(settle_link target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
-    PRIVATE ${ARGN} Boost::json fmt::fmt OpenSSL::Crypto)
+    PRIVATE ${ARGN} Boost::json fmt::fmt OpenSSL::SSL OpenSSL::Crypto)
 endfunction()

@@ -1,9 +1,33 @@
 #include "daemon/api/gauges.hpp"
 
+#include <map>
+#include <ranges>
+#include <string>
+
 #include "base/series.hpp"
 #include "inspect/outbox.hpp"
+#include "inspect/sagas.hpp"
 
 namespace settle::daemon {
+
+namespace {
+
+// One host and type is one series, whatever its versions; of too many the first ones.
+void read_saga_gauges(transaction& tx, gauge_values& into) {
+  const auto open = inspect::count_open_sagas(tx);
+  into["settle_sagas_held"] = static_cast<double>(inspect::sagas_in(open, "HELD"));
+  std::map<std::string, double> series;
+  double stranded = 0;
+  for (const auto& one : open) {
+    series[series_of("settle_sagas", {{"host", one.host}, {"type", one.type}, {"status", one.status}})] +=
+        static_cast<double>(one.sagas);
+    if (one.processes == 0 && one.status != "HELD") stranded += static_cast<double>(one.sagas);
+  }
+  into["settle_sagas_stranded"] = stranded;
+  for (const auto& [name, value] : series | std::views::take(series_max)) into[name] = value;
+}
+
+}  // namespace
 
 void read_service_gauges(database& service, gauge_values& into) {
   auto tx = service.read();
@@ -14,6 +38,7 @@ void read_service_gauges(database& service, gauge_values& into) {
   into["settle_outbox_failed_events"] = static_cast<double>(backlog.failed);
   into["settle_outbox_oldest_pending_age_seconds"] = std::chrono::duration<double>(oldest_age).count();
   into["settle_relays_alive"] = static_cast<double>(inspect::read_relays(tx).alive);
+  read_saga_gauges(tx, into);
 }
 
 void read_broker_gauges(broker_inspection& broker, gauge_values& into) {

@@ -90,7 +90,7 @@ void confirming_publisher::publish_alone(std::span<const message> batch,
       results[i] = failed(fmt::format("{} takes no messages now: {}", to_.name(), *alarm));
     return;
   }
-  const auto wanted = declare_topics(mine, accepted, within);
+  const auto wanted = open_topics(mine, accepted, within);
   confirms counted(numbers_ + 1);
   const auto why = send_and_await(mine, wanted, counted, within);
   for (std::size_t n = mine.sent.size(); n < wanted.size(); ++n) results[wanted[n]] = failed(why);
@@ -100,15 +100,20 @@ void confirming_publisher::publish_alone(std::span<const message> batch,
 
 void confirming_publisher::connect(const limit& within) {
   if (!on_) {
+    const names called{with_.prefix};
     on_ = std::make_unique<connection>(to_, with_, "settle publisher", within);
-    topology_ = std::make_unique<topology>(*on_, names{with_.prefix});
+    topology_ = std::make_unique<topology>(*on_, called);
+    // Not the number that we had: what is still on its way on the broken line must not come in by it.
+    ++slot_;
+    entrance_ = std::make_unique<entrance>(*on_, *topology_, called, slot_);
   }
   const auto closed = channel_ ? channel_->closed() : std::nullopt;
   if (channel_ && !closed) return;
   channel_.reset();
-  if (closed && closed->code == code_not_found)  // the exchange of one of them has gone
-    doubtful_.insert(declared_.begin(), declared_.end());
-  declared_.clear();
+  if (closed && closed->code == code_not_found) {  // an exchange of one of the topics has gone
+    entrance_->close_all();
+    found_.clear();
+  }
   channel_ = std::make_unique<channel>(*on_, within);
   channel_->call(AMQP_CONFIRM_SELECT_METHOD, amqp_confirm_select_t{}, within);
   numbers_ = 0;
@@ -116,9 +121,10 @@ void confirming_publisher::connect(const limit& within) {
 
 void confirming_publisher::disconnect() {
   channel_.reset();
+  entrance_.reset();
   topology_.reset();
   on_.reset();
-  declared_.clear();
+  found_.clear();
   message_bytes_max_.reset();  // perhaps it was raised with a restart
 }
 
@@ -127,31 +133,30 @@ const existing_exchange* confirming_publisher::existing(const std::string& topic
   return found == with_.existing_exchanges.end() ? nullptr : &*found;
 }
 
-void confirming_publisher::find_or_make(const std::string& topic, const limit& within) {
-  const auto* other = existing(topic);
-  if (other == nullptr) {
-    doubtful_.contains(topic) ? topology_->restore_topic(topic, within)
-                              : topology_->declare_topic(topic, within);
-    doubtful_.erase(topic);
-    return;
-  }
-  if (other->exchange.empty() || topology_->has_exchange(other->exchange, within)) return;
-  throw refused(to_.name(), {code_not_found, "there is no exchange " + other->exchange + ", which topic " +
-                                                 topic + " goes to; it is made by somebody else"});
+bool confirming_publisher::is_open(const std::string& topic) const {
+  return existing(topic) == nullptr ? entrance_->is_open(topic) : found_.contains(topic);
 }
 
-// Those whose topics are there. A topic that cannot be declared fails alone.
-std::vector<std::size_t> confirming_publisher::declare_topics(const attempt& of,
-                                                              const std::vector<std::size_t>& accepted,
-                                                              const limit& within) {
+void confirming_publisher::open(const std::string& topic, const limit& within) {
+  const auto* other = existing(topic);
+  if (other == nullptr) return entrance_->open(topic, within);
+  if (!other->exchange.empty() && !topology_->has_exchange(other->exchange, within))
+    throw refused(to_.name(), {code_not_found, "there is no exchange " + other->exchange + ", which topic " +
+                                                   topic + " goes to; it is made by somebody else"});
+  found_.insert(topic);
+}
+
+// Those whose topics are there. A topic that cannot be made fails alone.
+std::vector<std::size_t> confirming_publisher::open_topics(const attempt& of,
+                                                           const std::vector<std::size_t>& accepted,
+                                                           const limit& within) {
   std::map<std::string_view, std::string> refused_topics;
   std::vector<std::size_t> wanted;
   for (const auto i : accepted) {
     const auto& topic = of.batch[i].topic;
-    if (!declared_.contains(topic) && !refused_topics.contains(topic)) {
+    if (!is_open(topic) && !refused_topics.contains(topic)) {
       try {
-        find_or_make(topic, within);
-        declared_.insert(topic);
+        open(topic, within);
       } catch (const refused& e) {
         refused_topics.emplace(topic, e.what());
       }
@@ -167,23 +172,12 @@ std::vector<std::size_t> confirming_publisher::declare_topics(const attempt& of,
 // Gives why not all of them have an answer; empty: all have.
 std::string confirming_publisher::send_and_await(attempt& of, const std::vector<std::size_t>& wanted,
                                                  confirms& counted, const limit& within) try {
-  const names called{with_.prefix};
   for (const auto i : wanted) {
-    const auto& m = of.batch[i];
-    outgoing sent(m, counted.next_number());
-    const auto* other = existing(m.topic);
-    const auto exchange = other != nullptr ? other->exchange : called.exchange(m.topic);
-    const auto key =
-        other != nullptr ? routing_key_of(m, other->routing_key) : std::to_string(lane_of(m.key, m.id));
-    // Attributes were measured before; this is a server that wants smaller frames than any that we know.
-    if (!channel_->publish(exchange, key, sent.properties(), m.payload, within))
-      throw error(errc::destination_unavailable,
-                  to_.name() + " allows no frames that the attributes fit into");
-    counted.sent();
-    of.sent.push_back(i);
+    send(of, i, counted, within);
     if (const auto alarm = on_->blocked())
       return fmt::format("{} takes no messages now: {}", to_.name(), *alarm);
   }
+  send_checks(of, counted, within);
   batch_was_sent(*channel_, counted);
   while (!counted.complete()) {
     const auto said = channel_->await_news(within);
@@ -208,18 +202,68 @@ std::string confirming_publisher::send_and_await(attempt& of, const std::vector<
   return e.what();
 }
 
+void confirming_publisher::send(attempt& of, std::size_t which, confirms& counted, const limit& within) {
+  const auto& m = of.batch[which];
+  outgoing sent(m, counted.next_number());
+  const auto* other = existing(m.topic);
+  const auto exchange = other != nullptr           ? other->exchange
+                        : trusts_what_it_finds() ? names{with_.prefix}.exchange(m.topic)
+                                                   : entrance_->exchange(m.topic);
+  const auto key =
+      other != nullptr ? routing_key_of(m, other->routing_key) : std::to_string(lane_of(m.key, m.id));
+  // Attributes were measured before; this is a server that wants smaller frames than any that we know.
+  if (!channel_->publish(exchange, key, sent.properties(), m.payload, within))
+    throw error(errc::destination_unavailable,
+                to_.name() + " allows no frames that the attributes fit into");
+  if (other == nullptr && !trusts_what_it_finds()) of.checks.try_emplace(m.topic, 0);
+  counted.sent();
+  of.sent.push_back(which);
+}
+
+void confirming_publisher::send_checks(attempt& of, confirms& counted, const limit& within) {
+  for (auto& [topic, at] : of.checks) {
+    at = counted.count();
+    entrance_->send_check(*channel_, topic, counted.next_number(), within);
+    counted.sent();
+  }
+}
+
 void confirming_publisher::take(const channel::news& said, confirms& counted) {
   for (const auto number : said.returned) counted.take_return(number);
   for (const auto& one : said.confirmations) counted.take(one);
 }
 
+// Topics of which it is not known that all of their messages were routed to every group; and why.
+std::map<std::string, std::string, std::less<>> confirming_publisher::doubts(const attempt& of,
+                                                                             const confirms& counted,
+                                                                             const std::string& why) {
+  std::map<std::string, std::string, std::less<>> found;
+  for (const auto& [topic, at] : of.checks) {
+    if (at != 0 && counted.is_confirmed(at)) continue;
+    if (entrance_ && at != 0 && counted.is_returned(at)) entrance_->close(topic);
+    found.emplace(topic, !why.empty() ? why
+                                      : fmt::format("exchange {} was deleted meanwhile; it is made again, and "
+                                                    "what some group may have missed is sent again",
+                                                    names{with_.prefix}.exchange(topic)));
+  }
+  return found;
+}
+
 void confirming_publisher::judge(const attempt& of, const confirms& counted, const std::string& why) {
   const auto largest = closed_ ? size_limit(*closed_) : std::nullopt;
   if (largest) message_bytes_max_ = largest;
+  const auto doubtful = doubts(of, counted, why);
   for (std::size_t n = 0; n < of.sent.size(); ++n) {
     const auto& m = of.batch[of.sent[n]];
     auto& result = of.results[of.sent[n]];
-    if (counted.is_confirmed(n)) {
+    const auto doubt = doubtful.find(m.topic);
+    if (largest && m.payload.size() > *largest) {
+      result = {publish_status::message_rejected, refusal_of(m)};
+    } else if (counted.is_refused(n)) {
+      result = failed(fmt::format("{} has refused it: a queue is full or not available", to_.name()));
+    } else if (doubt != doubtful.end()) {
+      result = failed(doubt->second);
+    } else if (counted.is_confirmed(n)) {
       result = {};
     } else if (counted.is_returned(n) && with_.without_groups == unrouted::discard) {
       result = {};
@@ -227,11 +271,7 @@ void confirming_publisher::judge(const attempt& of, const confirms& counted, con
     } else if (counted.is_returned(n)) {
       result = {publish_status::topic_unavailable,
                 fmt::format("no group listens to topic {}: its messages wait until one is created", m.topic)};
-    } else if (counted.is_refused(n)) {
-      result = failed(fmt::format("{} has refused it: a queue is full or not available", to_.name()));
-    } else if (largest && m.payload.size() > *largest) {
-      result = {publish_status::message_rejected, refusal_of(m)};
-    } else if (result.status != publish_status::message_rejected) {
+    } else {
       result = failed(why);
     }
   }

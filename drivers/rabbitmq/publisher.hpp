@@ -15,6 +15,7 @@
 
 #include "rabbitmq/confirms.hpp"
 #include "rabbitmq/connection.hpp"
+#include "rabbitmq/entrance.hpp"
 #include "rabbitmq/topology.hpp"
 #include "settle/driver/broker.hpp"
 
@@ -32,21 +33,28 @@ class confirming_publisher final : public publisher {
     std::span<const message> batch;
     std::vector<publish_result>& results;
     std::vector<std::size_t> sent = {};  // indices, in the order of their numbers
+    // Of the topics that are ours, where the check behind their messages stands among the confirmations.
+    std::map<std::string, std::size_t, std::less<>> checks = {};
   };
 
   void publish_alone(std::span<const message> batch, const std::vector<std::size_t>& accepted,
                      std::vector<publish_result>& results, const limit& within);
   void connect(const limit& within);
-  std::vector<std::size_t> declare_topics(const attempt& of, const std::vector<std::size_t>& accepted,
-                                          const limit& within);
+  std::vector<std::size_t> open_topics(const attempt& of, const std::vector<std::size_t>& accepted,
+                                       const limit& within);
   std::string send_and_await(attempt& of, const std::vector<std::size_t>& wanted, confirms& counted,
                              const limit& within);
+  void send(attempt& of, std::size_t which, confirms& counted, const limit& within);
+  void send_checks(attempt& of, confirms& counted, const limit& within);
   void take(const channel::news& said, confirms& counted);
   void judge(const attempt& of, const confirms& counted, const std::string& why);
+  std::map<std::string, std::string, std::less<>> doubts(const attempt& of, const confirms& counted,
+                                                         const std::string& why);
   void disconnect();
   std::string refusal_of(const message& m) const;
   const existing_exchange* existing(const std::string& topic) const;  // null: it is ours to make
-  void find_or_make(const std::string& topic, const limit& within);
+  bool is_open(const std::string& topic) const;
+  void open(const std::string& topic, const limit& within);
 
   address to_;
   options with_;
@@ -58,8 +66,9 @@ class confirming_publisher final : public publisher {
   std::unique_ptr<topology> topology_;
   std::unique_ptr<channel> channel_;
   std::uint64_t numbers_ = 0;  // that the channel has given
-  std::set<std::string, std::less<>> declared_;
-  std::set<std::string, std::less<>> doubtful_;   // topics whose exchange somebody may have deleted
+  std::unique_ptr<entrance> entrance_;
+  int slot_ = -1;  // the number of our connection, or of the last one
+  std::set<std::string, std::less<>> found_;      // topics whose exchange others have made, and is there
   std::optional<refusal> closed_;                 // why the channel was closed in this call
   std::optional<std::size_t> message_bytes_max_;  // as the server has told when it refused one
 };

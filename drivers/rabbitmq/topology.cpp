@@ -122,12 +122,19 @@ std::optional<queue_state> topology::look_at(const std::string& queue, const lim
   return std::nullopt;
 }
 
-void topology::declare_exchange(const std::string& name, const limit& within) {
+void topology::declare_exchange(const std::string& name, const char* type, bool durable,
+                                const limit& within) {
   amqp_exchange_declare_t what{};
   what.exchange = as_bytes(name);
-  what.type = as_bytes("direct");
-  what.durable = 1;
+  what.type = as_bytes(type);
+  what.durable = durable ? 1 : 0;
   control(within).call(AMQP_EXCHANGE_DECLARE_METHOD, what, within);
+}
+
+void topology::delete_exchange(const std::string& name, const limit& within) {
+  amqp_exchange_delete_t what{};
+  what.exchange = as_bytes(name);
+  control(within).call(AMQP_EXCHANGE_DELETE_METHOD, what, within);
 }
 
 // Gives how many messages are ready in it.
@@ -142,24 +149,24 @@ std::int64_t topology::declare_queue(const std::string& name, table arguments, c
   return control(within).call(AMQP_QUEUE_DECLARE_METHOD, what, within).messages;
 }
 
-// All at once: 256 round trips would take their time.
-void topology::bind(const std::string& queue, const std::string& exchange, int first, int step,
+void topology::bind(const std::string& queue, const std::string& topic, const std::string& routing_key,
                     const limit& within) {
-  auto& on = control(within);
-  int sent = 0;
-  for (int lane = first; lane < lane_count; lane += step, ++sent) send_bind(on, queue, exchange, lane);
-  on.flush();
-  for (; sent > 0; --sent) on.await_answer(within);
+  const auto exchange = names_.exchange(topic);
+  amqp_queue_bind_t what{};
+  what.queue = as_bytes(queue);
+  what.exchange = as_bytes(exchange);
+  what.routing_key = as_bytes(routing_key);
+  control(within).call(AMQP_QUEUE_BIND_METHOD, what, within);
 }
 
-// Lane by lane, so that all groups have the next one at almost the same time.
-void topology::bind(const std::vector<registered>& groups, const std::string& topic, const limit& within) {
+// All at once: so many round trips would take their time.
+void topology::bind_lanes(const std::vector<lane_binding>& all, const std::string& topic,
+                          const limit& within) {
   auto& on = control(within);
-  for (int lane = 0; lane < lane_count; ++lane)
-    for (const auto& one : groups)
-      send_bind(on, names_.queue(one.group, topic, lane % one.queues), names_.exchange(topic), lane);
+  const auto exchange = names_.exchange(topic);
+  for (const auto& one : all) send_bind(on, one.queue, exchange, one.lane);
   on.flush();
-  for (std::size_t i = 0; i < groups.size() * lane_count; ++i) on.await_answer(within);
+  for (std::size_t i = 0; i < all.size(); ++i) on.await_answer(within);
 }
 
 void topology::put(const std::string& queue, const registered& what, const limit& within) {
@@ -186,38 +193,54 @@ void topology::enter(const registered& what, const limit& within) {
 }
 
 void topology::declare_topic(const std::string& topic, const limit& within) {
-  if (!has_exchange(names_.exchange(topic), within)) {
-    enter({"", topic, 0}, within);
-    return restore_topic(topic, within);
-  }
-  if (topic.ends_with(dead_letter_suffix) && !look_at(names_.exchange(topic), within))
-    restore_topic(topic, within);
-}
-
-void topology::restore_topic(const std::string& topic, const limit& within) {
   const auto exchange = names_.exchange(topic);
-  declare_exchange(exchange, within);
-  bind(groups_on(topic, within), topic, within);
-  if (!topic.ends_with(dead_letter_suffix)) return;
-  declare_queue(exchange, {}, within);
-  bind(exchange, exchange, 0, 1, within);
+  if (!has_exchange(exchange, within)) {
+    enter({"", topic, 0}, within);
+    declare_exchange(exchange, "direct", true, within);
+  } else if (!topic.ends_with(dead_letter_suffix) || look_at(exchange, within)) {
+    return;
+  }
+  if (topic.ends_with(dead_letter_suffix)) bind_all_groups(topic, within);
 }
 
-// Those that are complete, with the number of queues that they have now.
-std::vector<registered> topology::groups_on(const std::string& topic, const limit& within) {
-  std::vector<registered> found;
-  for (auto& one : registry(within)) {
-    if (one.topic != topic || one.group.empty()) continue;
-    const auto mark = look_at(names_.mark(one.group, topic), within);
-    if (!mark || mark->ready == 0) continue;
-    try {
-      declare_mark(one.group, topic, one.queues, within);
-      found.push_back(std::move(one));
-    } catch (const error& e) {  // the registry still knows what was there before
-      if (e.code() != errc::invalid_argument) throw;
-    }
+void topology::make_way(const std::string& way, const std::string& topic, const limit& within) {
+  delete_exchange(way, within);  // of an earlier connection with our number, with where it led to
+  declare_exchange(way, "fanout", false, within);
+  const auto whole = names_.exchange(topic);
+  amqp_exchange_bind_t what{};
+  what.source = as_bytes(way);
+  what.destination = as_bytes(whole);
+  control(within).call(AMQP_EXCHANGE_BIND_METHOD, what, within);
+}
+
+void topology::bind_all_groups(const std::string& topic, const limit& within) {
+  std::vector<lane_binding> all;
+  for (const auto& one : registry(within))
+    if (one.topic == topic && !one.group.empty()) add_lanes_of(one, all, within);
+  if (topic.ends_with(dead_letter_suffix)) {
+    const auto queue = names_.exchange(topic);
+    declare_queue(queue, {}, within);
+    for (int lane = 0; lane < lane_count; ++lane) all.push_back({queue, lane});
   }
-  return found;
+  bind_lanes(all, topic, within);
+}
+
+// None, if the group has been removed, or has another number of queues now: the registry still knows what
+// was there before. Of a group that is complete no queue may be missing, which binding to it shows.
+void topology::add_lanes_of(const registered& group, std::vector<lane_binding>& to, const limit& within) {
+  const auto mark = look_at(names_.mark(group.group, group.topic), within);
+  if (!mark) return;
+  try {
+    declare_mark(group.group, group.topic, group.queues, within);
+  } catch (const error& e) {
+    if (e.code() != errc::invalid_argument) throw;
+    return;
+  }
+  for (int i = 0; i < group.queues; ++i) {
+    const auto queue = names_.queue(group.group, group.topic, i);
+    if (mark->ready == 0 && !look_at(queue, within)) continue;
+    for (int lane = i; lane < lane_count; lane += group.queues) to.push_back({queue, lane});
+  }
 }
 
 // The mark is a queue whose length limit is the number of queues: the one thing that the server compares by
@@ -255,7 +278,9 @@ void topology::declare_group(const std::string& group, const std::string& topic,
     table arguments;
     arguments.add("x-single-active-consumer", true);
     declare_queue(queue, arguments, within);
-    bind(queue, names_.exchange(topic), i, queues, within);
+    std::vector<lane_binding> lanes;
+    for (int lane = i; lane < lane_count; lane += queues) lanes.push_back({queue, lane});
+    bind_lanes(lanes, topic, within);
   }
   put(names_.mark(group, topic), {group, topic, queues}, within);
 }
@@ -323,10 +348,8 @@ void topology::remove(const registered& what, const limit& within) {
     for (int i = 0; i < what.queues; ++i) delete_queue(names_.queue(what.group, what.topic, i), within);
     return;
   }
-  amqp_exchange_delete_t exchange{};
   const auto name = names_.exchange(what.topic);
-  exchange.exchange = as_bytes(name);
-  control(within).call(AMQP_EXCHANGE_DELETE_METHOD, exchange, within);
+  delete_exchange(name, within);
   if (what.topic.ends_with(dead_letter_suffix)) delete_queue(name, within);
 }
 

@@ -1,10 +1,11 @@
 // Exchanges and queues as Settle sets them up, and their names.
 //
-//   orders                        the topic's exchange
-//   warehouse/orders              the mark of the group: how many queues it has, and one message once all are
-//   there warehouse/orders/0 … /7       its queues; lane l goes to queue l mod 8 orders.dlq of a topic for
-//   dead letters: exchange, and a queue that gets everything settle.registry               a message for each
-//   topic and group that was ever made, for those who look
+//   orders                      the topic's exchange
+//   warehouse/orders            the mark of the group: how many queues it has, and one message once all are there
+//   warehouse/orders/0 … /7     its queues; lane l goes to queue l mod 8
+//   orders.dlq                  of a topic for dead letters: exchange, and a queue that gets everything
+//   settle.registry             a message for each topic and group that was ever made, for those who look
+//   settle.publisher.0          of one connection that publishes; settle.publisher.0/0 … its ways to topics
 //
 // "%" and "/" in the names of groups and topics are written %25 and %2F in the names of queues.
 #pragma once
@@ -29,6 +30,7 @@ struct names {
   std::string queue(std::string_view group, std::string_view topic, int index) const;
   std::string members(std::string_view group, std::string_view topic) const;
   std::string registry() const { return prefix + "settle.registry"; }
+  std::string publisher(int slot) const { return prefix + "settle.publisher." + std::to_string(slot); }
 };
 
 inline constexpr std::string_view dead_letter_suffix = ".dlq";
@@ -56,13 +58,19 @@ class topology {
  public:
   topology(connection& on, names of) : on_(on), names_(std::move(of)) {}
 
-  // The topic's exchange, and for dead letters their queue.
+  // The topic's exchange, and for dead letters their queue. That its groups are bound to it is up to whoever
+  // publishes: bind_all_groups().
   void declare_topic(const std::string& topic, const limit& within);
 
-  // A topic whose exchange somebody has deleted: every group is bound to it again. Whoever has been told that
-  // it is missing calls this before he publishes, also if it seems to be there again: perhaps somebody is
-  // still at it, and what is routed to one group must not miss another.
-  void restore_topic(const std::string& topic, const limit& within);
+  // Every group that was ever made on the topic and is there is bound to its exchange, also one that is still
+  // being made: whoever is at it may have bound a part of it to an exchange that has been deleted since.
+  void bind_all_groups(const std::string& topic, const limit& within);
+
+  // Makes the exchange `way` anew. All that is published to it goes on to the topic's exchange.
+  void make_way(const std::string& way, const std::string& topic, const limit& within);
+
+  void bind(const std::string& queue, const std::string& topic, const std::string& routing_key,
+            const limit& within);
 
   // All that a group needs on one topic. What is there already is looked at: throws invalid_argument if it
   // was made with another number of queues, and destination_unavailable if a queue of it has been deleted.
@@ -84,11 +92,15 @@ class topology {
  private:
   channel& control(const limit& within);
   channel& confirming(const limit& within);
-  void declare_exchange(const std::string& name, const limit& within);
   std::int64_t declare_queue(const std::string& name, table arguments, const limit& within);
-  void bind(const std::string& queue, const std::string& exchange, int first, int step, const limit& within);
-  void bind(const std::vector<registered>& groups, const std::string& topic, const limit& within);
-  std::vector<registered> groups_on(const std::string& topic, const limit& within);
+  void declare_exchange(const std::string& name, const char* type, bool durable, const limit& within);
+  void delete_exchange(const std::string& name, const limit& within);
+  struct lane_binding {
+    std::string queue;
+    int lane = 0;
+  };
+  void bind_lanes(const std::vector<lane_binding>& all, const std::string& topic, const limit& within);
+  void add_lanes_of(const registered& group, std::vector<lane_binding>& to, const limit& within);
   void put(const std::string& queue, const registered& what, const limit& within);
   void enter(const registered& what, const limit& within);
   std::int64_t declare_mark(const std::string& group, const std::string& topic, int queues,

@@ -10,9 +10,12 @@
 // Of every step of every saga its action happens at most once and its undo at most once; an undo whose action
 // never came is skipped, and an action that comes after its undo is refused. So is whoever has a lower epoch
 // than somebody before: a process that was replaced and does not know it yet.
+//
+// Where the call comes over HTTP, http::participant() in settle/http_step.hpp does all of this for a route.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +25,10 @@
 #pragma GCC visibility push(default)
 namespace settle::inline v0 {
 
+namespace http {
+struct request;
+}
+
 enum class saga_op { act, undo };
 
 struct saga_call {
@@ -29,6 +36,9 @@ struct saga_call {
   std::string step;  // as call::step() has it
   saga_op op = saga_op::act;
   std::int64_t epoch = 0;
+
+  // As an HTTP step sends it (settle/http_step.hpp); nothing if a header is missing, there twice, or wrong.
+  static std::optional<saga_call> from(const http::request& asked);
 };
 
 enum class participation {

@@ -51,7 +51,24 @@ class step_refused : public handler_failed {
 // The other side was certainly not reached, or has certainly not begun: no connection, 429.
 class call_not_made : public handler_failed {
  public:
-  explicit call_not_made(const std::string& why) : handler_failed(failure_class::outage, why) {}
+  // `wait`: how long it asks not to be asked again, at least.
+  explicit call_not_made(const std::string& why, duration wait = {})
+      : handler_failed(failure_class::outage, why), wait_(wait) {}
+  duration wait() const { return wait_; }
+
+ private:
+  duration wait_;
+};
+
+// Nobody knows whether it was done, as with any other exception, but it is known how long to wait.
+class call_unknown : public handler_failed {
+ public:
+  explicit call_unknown(const std::string& why, duration wait = {})
+      : handler_failed(failure_class::transient, why), wait_(wait) {}
+  duration wait() const { return wait_; }
+
+ private:
+  duration wait_;
 };
 
 // One attempt of a remote step.

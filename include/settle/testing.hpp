@@ -1,5 +1,5 @@
 // The test kit: time that moves when told, seeded randomness, and a scenario re-run with a failure and
-// then with a kill at every fault point in turn.
+// then with a kill at every fault point in turn. That of sagas is settle/saga_testing.hpp.
 //
 //   settle::testing::explore({
 //       .prepare = [&] { world.reset(); },

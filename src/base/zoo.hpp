@@ -41,9 +41,18 @@ enum class bug {
   quantity_read_then_written,      // two buyers see the same rest, and both take it
   webhook_checked_then_noted,      // two deliveries both see "not applied yet"
   webhook_answered_before_commit,  // the provider is told 200, and a failure afterwards loses the event
+  request_sent_again,              // a kept connection ends, and what may have been done is sent again
+  exchange_taken_for_whole,        // one that was deleted and made again has lost a group's bindings
   sent_taken_for_confirmed,        // a line that breaks before the broker's confirmation loses the event
   tag_of_an_old_channel,           // numbers start over with a channel: another message is acknowledged
   requeue_overtakes,               // what is put back alone comes behind what was already sent ahead
+  early_event_race,                // locked and read in one statement: an event and its wait miss each other
+  undo_skips_the_unknown,          // a step without an answer is not undone, and it was done
+  frames_kept_after_failure,       // a body has seen the result of a step that was rolled back
+  key_of_the_owner,                // who takes over asks with another key: the other side does it twice
+  deadline_recomputed,             // "in five days" is counted anew whenever the body is replayed
+  wake_up_overwritten,             // a tick writes the next time over an event that came meanwhile
+  doubt_read_without_fence,        // a journal is read while the commit that is in doubt may still arrive
 };
 
 #ifdef SETTLE_ZOO

@@ -98,4 +98,17 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
   return out;
 }
 
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte < 0x7f && c != '%')
+      out += c;
+    else
+      (out += '%').append({digits[byte >> 4], digits[byte & 15]});
+  }
+  return out;
+}
+
 }  // namespace settle::inline v0::http

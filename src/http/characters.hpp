@@ -11,9 +11,6 @@ namespace settle::inline v0::http {
 
 std::string_view trimmed(std::string_view text);
 
-// Nothing if an escape is broken or stands for NUL.
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space = false);
-
 // `host[:port]` as Host and a target with a scheme have it (RFC 3986, 3.2.2 and 3.2.3), without the comma: a
 // list of hosts is none. Empty, as Host may be, too.
 bool is_authority(std::string_view text);

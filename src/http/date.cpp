@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "M
                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr std::size_t date_bytes = std::string_view("Sun, 06 Nov 1994 08:49:37 GMT").size();
 
+// Far beyond every deadline, and far from overflow.
+constexpr std::int64_t retry_after_seconds_max = 1'000'000'000;
+
 // 0 where there is no number; the comparison with the whole text finds that.
 int number(std::string_view text) {
   int value = 0;
@@ -45,6 +48,18 @@ std::optional<timestamp> from_date(std::string_view text) {
                        minutes(number(text.substr(20, 2))) + seconds(number(text.substr(23, 2)));
   // Written again it must be the same: that checks names, signs, ranges and the day of the week at once.
   return to_date(at) == text ? std::optional(at) : std::nullopt;
+}
+
+std::optional<duration> read_retry_after(std::string_view value, std::string_view date, timestamp now) {
+  if (value.empty()) return std::nullopt;
+  if (std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; })) {
+    std::int64_t seconds = 0;
+    for (const char c : value) seconds = std::min(retry_after_seconds_max, seconds * 10 + (c - '0'));
+    return std::chrono::seconds(seconds);
+  }
+  const auto at = from_date(value);
+  if (!at) return std::nullopt;
+  return *at - from_date(date).value_or(now);
 }
 
 }  // namespace settle::inline v0::http

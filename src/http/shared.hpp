@@ -22,4 +22,14 @@ std::string to_date(timestamp at);
 // Reads exactly what to_date writes: IMF-fixdate. The two older forms are obsolete; nobody may send them.
 std::optional<timestamp> from_date(std::string_view text);
 
+// How long an answer asks to wait: the value of its Retry-After, in seconds or as a date. A date counts by
+// the server's own clock if there is its Date: ours may be wrong. Nothing if it cannot be read; may be
+// negative.
+std::optional<duration> read_retry_after(std::string_view value, std::string_view date, timestamp now);
+
+// Nothing if an escape is broken or stands for NUL.
+std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space = false);
+// As the value of a header: what is not visible ASCII, and '%', is escaped.
+std::string percent_encoded(std::string_view text);
+
 }  // namespace settle::inline v0::http

@@ -58,6 +58,7 @@ service_state read_service(database& service) {
   state.blocked = read_blocked(tx, state.backlog);
   state.relaying = read_relays(tx);
   state.consumers = read_consumers(tx);
+  state.sagas = count_open_sagas(tx);
   return state;
 }
 

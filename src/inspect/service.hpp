@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "inspect/outbox.hpp"
+#include "inspect/sagas.hpp"
 #include "settle/database.hpp"
 
 namespace settle::inspect {
@@ -31,6 +32,7 @@ struct service_state {
   std::vector<blocked_share> blocked;
   relays relaying;
   std::vector<consumer_state> consumers;
+  std::vector<open_sagas> sagas;  // that have not ended
 };
 
 service_state read_service(database& service);

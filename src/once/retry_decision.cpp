@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::array retried_statuses{0, 408, 409, 425, 429, 500, 502, 503, 504};
 
-// Far beyond every deadline, and far from overflow.
-constexpr std::int64_t retry_after_seconds_max = 1'000'000'000;
-
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same_letters(std::string_view left, std::string_view right) {
@@ -22,17 +19,8 @@ bool same_letters(std::string_view left, std::string_view right) {
 }
 
 duration retry_after(const request_answer& answer, timestamp now) {
-  const auto text = answer.header("retry-after");
-  if (text.empty()) return {};
-  if (std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) {
-    std::int64_t seconds = 0;
-    for (const char c : text) seconds = std::min(retry_after_seconds_max, seconds * 10 + (c - '0'));
-    return std::chrono::seconds(seconds);
-  }
-  const auto date = http::from_date(text);
-  if (!date) return {};
-  // By the server's own clock, if it tells: ours may be wrong.
-  return *date - http::from_date(answer.header("date")).value_or(now);
+  return http::read_retry_after(answer.header("retry-after"), answer.header("date"), now)
+      .value_or(duration::zero());
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ call_answer found(const call_order& what, call_answer answer, call& via) {
   return answer;
 }
 
-call_answer failed(call_answer answer, call_end how, const char* why) {
+call_answer failed(call_answer answer, call_end how, const char* why, duration wait = {}) {
   answer.end = how;
+  answer.wait = wait;
   answer.text = storable_text(why, error_bytes_max);
   return answer;
 }
@@ -49,7 +50,9 @@ call_answer make_call(const call_order& what) {
   } catch (const step_refused& e) {
     return failed(std::move(answer), call_end::refused, e.what());
   } catch (const call_not_made& e) {
-    return failed(std::move(answer), call_end::not_made, e.what());
+    return failed(std::move(answer), call_end::not_made, e.what(), e.wait());
+  } catch (const call_unknown& e) {
+    return failed(std::move(answer), call_end::unknown, e.what(), e.wait());
   } catch (const std::exception& e) {
     return failed(std::move(answer), call_end::unknown, e.what());
   } catch (...) {

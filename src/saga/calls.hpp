@@ -45,6 +45,7 @@ struct call_answer {
   std::int64_t epoch = 0;
   call_end end{};
   std::string text = {};  // the result, or why not
+  duration wait = {};     // at least, before it is tried again
 };
 
 // Makes one attempt, on whatever thread.

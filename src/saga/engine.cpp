@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "queries/saga.hpp"
 #include "saga/mailbox.hpp"
+#include "saga/seams.hpp"
 #include "saga/store.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
@@ -163,7 +164,8 @@ void saga_host::engine::refresh(const std::stop_token& cancel) {
 // Whoever does not know how a transaction ended, or whether all its calls were sent, raises its fences before
 // it reads again: that waits for the end, and finds the sagas that have calls out.
 void saga_host::engine::forget_everything() {
-  in_memory_.clear();
+  if (sagas::frames_end_with_their_transaction()) in_memory_.clear();
+  if (!sagas::doubt_raises_fences()) return;
   for (auto& [kind, known] : kinds_) known.shards.drop_all();
 }
 

@@ -6,6 +6,7 @@
 #include "base/derived_id.hpp"
 #include "base/quadratic_wait.hpp"
 #include "saga/body_run.hpp"
+#include "saga/seams.hpp"
 #include "settle/error.hpp"
 
 namespace settle::sagas {
@@ -38,7 +39,8 @@ instance::instance(stored_saga stored, const detail::saga_definition& definition
       epoch(epoch_now),
       rows_stored(rows.rows().size()),
       status(row.status),
-      attempts(row.attempts) {}
+      attempts(row.attempts),
+      last_error(row.last_error) {}
 
 instance::~instance() = default;
 
@@ -113,7 +115,7 @@ call_order instance::order_of(int n, call_op op) const {
   made.step = step(of.name);
   made.input = of.input.value_or("");
   auto name = rows.outside_name(n);
-  auto key = call_key(row.id, name, undo);
+  auto key = key_of_attempt(call_key(row.id, name, undo), epoch);
   made.facts = {row.id, std::move(name), std::move(key), epoch, undo};
   if (const auto* answer = rows.about(n, row_kind::outcome); undo && answer != nullptr)
     made.result = answer->result.value_or("");

@@ -38,6 +38,7 @@ struct stored_saga {
   bool calling = false;
   std::optional<timestamp> deadline = {};
   std::string input = {};
+  std::string last_error = {};
 };
 
 // How a local step or undo ended.

@@ -6,6 +6,7 @@
 #include "base/json.hpp"
 #include "base/parts.hpp"
 #include "queries/saga.hpp"
+#include "saga/seams.hpp"
 #include "saga/store.hpp"
 
 namespace settle::sagas {
@@ -32,7 +33,7 @@ void mailbox::lock(transaction& tx, const std::set<event_key>& keys) const {
   std::set<std::int64_t> numbers;
   for (const auto& one : keys) numbers.insert(lock_number(host_, one));
   const std::vector<std::int64_t> sorted(numbers.begin(), numbers.end());
-  tx.execute(queries::saga::lock_keys, {json_list(sorted)});
+  lock_keys(tx, json_list(sorted));
 }
 
 std::int64_t mailbox::deliver(transaction& tx, std::span<const arrived_event> events) const {
@@ -66,7 +67,7 @@ std::map<wait_id, std::string> mailbox::pair(transaction& tx, const std::set<eve
   std::map<wait_id, std::string> found;
   if (keys.empty()) return found;
   namespace columns = queries::saga::find_pairs_columns;
-  const auto rows = tx.execute(queries::saga::find_pairs, {host_, pairs_list(keys)});
+  const auto rows = find_pairs(tx, host_, pairs_list(keys));
   std::vector<parameters> given, ended, woken;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto no = rows[i][columns::no].integer();

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "queries/saga.hpp"
+#include "saga/guard_answers.hpp"
 #include "settle/metrics.hpp"
 
 namespace settle::inline v0 {
@@ -80,3 +81,9 @@ void saga_entry::record(transaction& tx, std::string_view answer) const {
 }
 
 }  // namespace settle::inline v0
+
+namespace settle::sagas {
+
+std::string answer_of_action(transaction& tx, const saga_call& what) { return read(tx, what, act_op).answer; }
+
+}  // namespace settle::sagas

@@ -104,16 +104,16 @@ void progress::take_performed(const call_answer& answer, open_call& call) {
       give_up(answer.n, call, answer.text, answer.op == call_op::find);
       break;
     case call_end::not_made:
-      repeat_later(answer.n, false, call, answer.text);
+      repeat_later(answer.n, false, call, answer.text, answer.wait);
       break;
     case call_end::unknown:
-      outcome_unknown(answer.n, call, answer.text);
+      outcome_unknown(answer.n, call, answer.text, answer.wait);
       break;
   }
 }
 
 // The undo may follow from it later, so it is noted before anything else is done about it.
-void progress::outcome_unknown(int n, open_call& call, const std::string& why) {
+void progress::outcome_unknown(int n, open_call& call, const std::string& why, duration at_least) {
   const auto row = of_.rows.at(n);
   if (of_.rows.about(n, row_kind::unknown) == nullptr)
     of_.note({.kind = row_kind::unknown, .scope = row.scope, .name = row.name, .result = why, .of = n});
@@ -127,10 +127,10 @@ void progress::outcome_unknown(int n, open_call& call, const std::string& why) {
     return;
   }
   call.asks = step->on_unknown == unknown::ask;
-  repeat_later(n, false, call, why);
+  repeat_later(n, false, call, why, at_least);
 }
 
-void progress::repeat_later(int n, bool undo, open_call& call, const std::string& why) {
+void progress::repeat_later(int n, bool undo, open_call& call, const std::string& why, duration at_least) {
   const auto step = of_.step(of_.rows.at(n).name);
   if (!step) return of_.hold("the step " + of_.rows.at(n).name + " is not known here", n);
   ++call.attempts;
@@ -144,7 +144,8 @@ void progress::repeat_later(int n, bool undo, open_call& call, const std::string
       give_up(n, call, why);
     return;
   }
-  call.retry_at = of_.now + quadratic_wait(call.attempts, step->retry.wait, step->retry.wait_max);
+  call.retry_at =
+      of_.now + std::max(at_least, quadratic_wait(call.attempts, step->retry.wait, step->retry.wait_max));
 }
 
 // What may have been done and cannot be undone is for a person to decide, and so is what has to be done
@@ -177,7 +178,7 @@ void progress::take_undone(const call_answer& answer, open_call& call) {
   } else if (answer.end == call_end::refused) {
     of_.hold("the undo of " + row.name + " was refused: " + answer.text, answer.n);
   } else {
-    repeat_later(answer.n, true, call, answer.text);
+    repeat_later(answer.n, true, call, answer.text, answer.wait);
   }
 }
 

@@ -32,9 +32,9 @@ class progress {
   void take_performed(const call_answer& answer, open_call& call);
   void note_for_undo(const call_answer& answer);
   void take_undone(const call_answer& answer, open_call& call);
-  void outcome_unknown(int n, open_call& call, const std::string& why);
+  void outcome_unknown(int n, open_call& call, const std::string& why, duration at_least = {});
   void give_up(int n, open_call& call, const std::string& why, bool certain = false);
-  void repeat_later(int n, bool undo, open_call& call, const std::string& why);
+  void repeat_later(int n, bool undo, open_call& call, const std::string& why, duration at_least = {});
   void send_due();
 
   void undo();

@@ -4,6 +4,7 @@
 #include "queries/saga.hpp"
 #include "saga/engine.hpp"
 #include "saga/progress.hpp"
+#include "saga/seams.hpp"
 #include "saga/store.hpp"
 #include "settle/driver/database.hpp"
 #include "settle/error.hpp"
@@ -172,7 +173,7 @@ void saga_host::engine::write(owned_transaction& tx, std::span<instance* const> 
     written.push_back(sagas::saga_values(*one));
     if (one->held_now) sagas::publish_alert(tx, options_.name, *one);
   }
-  const std::vector<repeated> last = {{queries::saga::add_row, rows}, {queries::saga::write_saga, written}};
+  const std::vector<repeated> last = {{queries::saga::add_row, rows}, {sagas::writing_saga(), written}};
   tx.commit_with(last, "saga.tick");
 }
 
@@ -191,6 +192,7 @@ void saga_host::engine::committed(std::span<instance* const> ran, std::vector<sa
 }
 
 void saga_host::engine::forget(const round& of) {
+  if (!sagas::frames_end_with_their_transaction()) return;
   for (const auto& [no, one] : of.sagas) in_memory_.erase(no);
 }
 

@@ -4,6 +4,7 @@
 #include "base/json.hpp"
 #include "base/parts.hpp"
 #include "queries/saga.hpp"
+#include "saga/seams.hpp"
 
 namespace settle::sagas {
 namespace {
@@ -25,6 +26,7 @@ stored_saga read_saga(const result::row& row) {
   found.calling = row[columns::calling].integer() != 0;
   if (!row[columns::deadline_at].is_null()) found.deadline = row[columns::deadline_at].time();
   found.input = row[columns::input].bytes();
+  if (!row[columns::last_error].is_null()) found.last_error = row[columns::last_error].text();
   return found;
 }
 
@@ -87,7 +89,8 @@ std::map<std::int64_t, journal> read_journals(transaction& tx, std::span<const s
   if (numbers.empty()) return found;
   const auto rows = tx.execute(queries::saga::read_journals, {json_list(numbers)});
   for (std::size_t i = 0; i < rows.size(); ++i)
-    found[rows[i][queries::saga::read_journals_columns::no].integer()].append(read_row(rows[i]));
+    found[rows[i][queries::saga::read_journals_columns::no].integer()].append(
+        replayed(read_row(rows[i]), tx.env().now()));
   return found;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "saga/seams.hpp"
+
 namespace settle::sagas {
 
 // A refusal that follows an unknown attempt says nothing about that attempt.
@@ -11,7 +13,7 @@ bool may_have_run(const journal& of, const journal_row& row) {
   const auto* answer = of.answer_of(row.n);
   if (answer != nullptr && answer->kind == row_kind::outcome) return true;
   if (answer != nullptr && answer->input == never_done) return false;
-  return answer == nullptr || of.about(row.n, row_kind::unknown) != nullptr;
+  return doubt_counts_as_done() && (answer == nullptr || of.about(row.n, row_kind::unknown) != nullptr);
 }
 
 undo_need need_of(const journal& of, const journal_row& row, const step_lookup& lookup) {

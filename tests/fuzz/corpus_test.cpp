@@ -26,6 +26,14 @@ TEST(fuzz_corpus, any_body_is_a_call_within_the_limits_or_refused_with_a_documen
        "\"token\":", "\"key\":", "-"});
 }
 
+// Proves S6
+TEST(fuzz_corpus, any_answer_is_the_same_wherever_it_is_cut_and_within_the_limits) {
+  run(http_answers, "http_answers",
+      {"\r\n", "\n", "\r", ":", " ", ";", "0", "\r\n\r\n", "0\r\n\r\n", "ffffffffffffffff", "chunked",
+       "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "HTTP/1.0 200 OK\r\n",
+       "HTTP/1.1 100 \r\n\r\n", std::string(400, 'a')});
+}
+
 TEST(fuzz_corpus, any_packed_list_ends_and_is_the_same_when_it_is_packed_again) {
   run(packed_lists, "packed_lists",
       {std::string(1, '\0'), "\x01", "\x10", "\x7f", "\x80", "\xff", std::string(10, '\xff')});

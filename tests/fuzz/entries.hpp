@@ -12,6 +12,7 @@
 
 namespace settle::fuzz {
 
+void http_answers(std::string_view input);
 void http_requests(std::string_view input);
 void idempotency_key(std::string_view input);
 void keys_api(std::string_view input);

@@ -21,11 +21,12 @@ TEST_F(cli_status, status_shows_all_services_and_that_nothing_needs_a_person) {
   EXPECT_EQ(status.code, 0) << status.err;
   EXPECT_TRUE(std::regex_search(
       status.out,
-      std::regex("service +store +pending +oldest +failed +parked +dead letters +relays +state\n")))
+      std::regex(
+          "service +store +pending +oldest +failed +parked +dead letters +held sagas +relays +state\n")))
       << status.out;
   for (const auto* name : {"billing", "orders", "stock"})
     EXPECT_TRUE(std::regex_search(
-        status.out, std::regex("\n?" + std::string(name) + " +.*" + name + "\\.db +0 +0 +0 +0 +0 +ok\n")))
+        status.out, std::regex("\n?" + std::string(name) + " +.*" + name + "\\.db +0 +0 +0 +0 +0 +0 +ok\n")))
         << status.out;
   EXPECT_TRUE(std::regex_search(status.out, std::regex("main +.*main\\.db +0 +0 +0 +ok\n"))) << status.out;
   EXPECT_TRUE(status.out.ends_with("\nnothing needs a person\n")) << status.out;
@@ -47,7 +48,8 @@ TEST_F(cli_status, status_says_of_each_service_what_needs_a_person_and_what_to_t
   tx.commit();
   const auto status = call({"status"});
   EXPECT_EQ(status.code, 3) << "one could not be read";
-  EXPECT_TRUE(std::regex_search(status.out, std::regex("orders +.* 1 +[0-9.]+ s +0 +0 +0 +0 +attention\n")))
+  EXPECT_TRUE(
+      std::regex_search(status.out, std::regex("orders +.* 1 +[0-9.]+ s +0 +0 +0 +0 +0 +attention\n")))
       << status.out;
   EXPECT_TRUE(std::regex_search(status.out, std::regex("stock +.*stock.db +unknown\n"))) << status.out;
   EXPECT_TRUE(has(status.out, "\nbilling: mail has 1 dead letter: see `settle dlq list --consumer mail" +

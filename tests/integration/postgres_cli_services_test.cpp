@@ -60,11 +60,11 @@ TEST_F(postgres_cli_services, status_shows_services_on_servers_and_in_files) {
   const auto status = call({"status"});
   EXPECT_EQ(status.code, 0) << status.out << status.err;
   EXPECT_TRUE(std::regex_search(status.out, std::regex("orders +database " + orders->name() +
-                                                       " at .* 1 +[0-9.]+ s +0 +0 +0 +0 +attention\n")))
+                                                       " at .* 1 +[0-9.]+ s +0 +0 +0 +0 +0 +attention\n")))
       << status.out;
-  EXPECT_TRUE(std::regex_search(status.out, std::regex("stock +database .* 0 +0 +0 +0 +0 +ok\n")))
+  EXPECT_TRUE(std::regex_search(status.out, std::regex("stock +database .* 0 +0 +0 +0 +0 +0 +ok\n")))
       << status.out;
-  EXPECT_TRUE(std::regex_search(status.out, std::regex("files +.*files.db +0 +0 +0 +0 +0 +ok\n")))
+  EXPECT_TRUE(std::regex_search(status.out, std::regex("files +.*files.db +0 +0 +0 +0 +0 +0 +ok\n")))
       << status.out;
   EXPECT_EQ(call({"relay", "--once", "--service", "orders"}).out, "published 1 event\n");
   EXPECT_EQ(call({"verify"}).code, 0);

@@ -105,6 +105,17 @@ TEST_P(sagas_of_local_steps, whose_undo_fails_are_held_with_one_alert_until_some
   EXPECT_FALSE(order_saga(*db, id, saga_order::retry, {.who = "ann", .reason = "again"})) << "it has ended";
 }
 
+// Proves S2
+TEST_P(sagas_of_local_steps, that_are_held_keep_their_reason_when_an_order_does_not_fit) {
+  const auto id = start({"t1", "car:refuse undo_hotel:fail"});
+  drain_for(20min, 15s);
+  EXPECT_EQ(cell("last_error", id), "the undo of hotel has failed: cannot undo hotel");
+  EXPECT_TRUE(order_saga(*db, id, saga_order::mark_done, {.who = "ann", .reason = "by mistake"}));
+  drain(*host);
+  EXPECT_EQ(status(id), "HELD");
+  EXPECT_EQ(cell("last_error", id), "the undo of hotel has failed: cannot undo hotel");
+}
+
 // Proves S1
 TEST_P(sagas_of_local_steps, start_once_and_only_if_the_transaction_commits) {
   {

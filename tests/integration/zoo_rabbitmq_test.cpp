@@ -4,7 +4,9 @@
 #include <functional>
 #include <set>
 
+#include "base/lanes.hpp"
 #include "base/zoo.hpp"
+#include "rabbitmq/topology.hpp"
 #include "settle/driver/broker.hpp"
 #include "settle/rabbitmq.hpp"
 #include "settle/sqlite.hpp"
@@ -78,6 +80,21 @@ class shop {
   }
   subscription& member() { return *member_; }
 
+  // Somebody deletes the exchange of orders, and somebody makes it again, for one group.
+  void make_exchange_again_for(const std::string& group) {
+    const auto within = rabbitmq::limit::within(60s);
+    rabbitmq::connection on(rabbitmq::parse_url(rabbitmq_url()), {}, "settle test", within);
+    const rabbitmq::names called{corner_.prefix()};
+    const auto exchange = called.exchange("orders");
+    amqp_exchange_delete_t gone{};
+    gone.exchange = rabbitmq::as_bytes(exchange);
+    rabbitmq::channel(on, within).call(AMQP_EXCHANGE_DELETE_METHOD, gone, within);
+    rabbitmq::topology at(on, called);
+    at.declare_topic("orders", within);
+    for (int lane = 0; lane < lane_count; ++lane)
+      at.bind(called.queue(group, "orders", 0), "orders", std::to_string(lane), within);
+  }
+
   // Whatever still comes, to a member that starts anew.
   void finish() {
     line.cut_all();
@@ -128,6 +145,19 @@ void publish_over_a_line_that_breaks(shop& at) {
 TEST_F(zoo_rabbitmq, sent_taken_for_confirmed_loses_and_is_found) {
   expect_all_applied(run_with(zoo::bug::none, publish_over_a_line_that_breaks));
   EXPECT_GT(run_with(zoo::bug::sent_taken_for_confirmed, publish_over_a_line_that_breaks).lost, 0);
+}
+
+void publish_to_an_exchange_that_was_made_again(shop& at) {
+  at.open()->create_group("auditor", {"orders"});
+  at.publish(1);
+  at.make_exchange_again_for("auditor");
+  at.publish(2);
+}
+
+// Proves V2, V3, O7: the server confirms what one group of two got
+TEST_F(zoo_rabbitmq, exchange_taken_for_whole_loses_and_is_found) {
+  expect_all_applied(run_with(zoo::bug::none, publish_to_an_exchange_that_was_made_again));
+  EXPECT_EQ(run_with(zoo::bug::exchange_taken_for_whole, publish_to_an_exchange_that_was_made_again).lost, 1);
 }
 
 // Six messages on the first channel, of which five are acknowledged. On the second one the sixth message is

@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/lanes.hpp"
 #include "rabbitmq/topology.hpp"
@@ -79,6 +82,29 @@ struct rabbitmq_under_load : ::testing::Test {
     disturb(system.world);
     system.finish();
     expect_unharmed(system.world, system.load.placed, [](const auto& report) { return report.clean(); });
+  }
+
+  // Takes everything that waits for a group. Gives the payloads of each key in the order in which they came
+  // for the first time.
+  std::map<std::string, std::vector<std::string>> received(broker& from, const std::string& group) const {
+    std::map<std::string, std::vector<std::string>> all;
+    std::set<std::string> seen;
+    const auto reading = from.subscribe({group, {"orders"}});
+    for (int quiet = 0; quiet < 20; ++quiet) {
+      std::vector<delivery_tag> done;
+      for (const auto& one : reading->fetch(1000).deliveries) {
+        done.push_back(one.tag);
+        if (seen.insert(one.content.id).second) all[one.content.key].push_back(one.content.payload);
+      }
+      if (done.empty()) {
+        reading->arrivals().wait(std::chrono::milliseconds(50), {});
+        continue;
+      }
+      quiet = 0;
+      reading->acknowledge(done);
+    }
+    reading->leave();
+    return all;
   }
 
   static std::size_t complaints(order_world& world) {

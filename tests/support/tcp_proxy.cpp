@@ -128,11 +128,13 @@ struct tcp_proxy::state {
 
   void accept_one() {
     links.emplace_back(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    sockaddr_in to{};
     {
       const std::scoped_lock lock(mutex);
       if (refusing) return links.pop_back();
+      to = server;
     }
-    if (::connect(links.back().ends[1].get(), reinterpret_cast<const sockaddr*>(&server), sizeof server) != 0)
+    if (::connect(links.back().ends[1].get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
       links.pop_back();
   }
 
@@ -215,6 +217,11 @@ void tcp_proxy::cut_all() {
   state_->cutting = true;
   state_->poke();
   state_->changed.wait(lock, [&] { return !state_->cutting; });
+}
+
+void tcp_proxy::lead_to(int port) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->server.sin_port = htons(static_cast<std::uint16_t>(port));
 }
 
 void tcp_proxy::refuse(bool refusing) {

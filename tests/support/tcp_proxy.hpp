@@ -36,6 +36,9 @@ class tcp_proxy {
   // Whoever connects from now on is cut at once, until told otherwise.
   void refuse(bool refusing);
 
+  // Whoever connects from now on reaches this port of the same host.
+  void lead_to(int port);
+
   // How often, on all connections together, the client spoke after the server or first.
   std::size_t round_trips() const;
 
