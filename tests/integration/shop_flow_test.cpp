@@ -190,9 +190,10 @@ TEST_P(shop_flow, each_service_listens_to_what_is_declared_and_nothing_else) {
     if (one.what().listener() == nullptr) continue;
     for (const auto& what : one.what().listener()->subscriptions()) {
       ++heard;
-      EXPECT_TRUE(std::ranges::any_of(shop::declared_subscriptions(), [&](const auto& declared) {
-        return declared.service == one.name() && declared.type == what.type;
-      })) << one.name() << " listens to " << what.type;
+      EXPECT_TRUE(std::ranges::any_of(
+          shop::declared_subscriptions(),
+          [&](const auto& declared) { return declared.service == one.name() && declared.type == what.type; }))
+          << one.name() << " listens to " << what.type;
     }
   }
   EXPECT_EQ(heard, shop::declared_subscriptions().size());

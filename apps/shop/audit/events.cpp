@@ -1,8 +1,9 @@
 // Events, mails, and what waits for somebody.
+#include "events.hpp"
+
 #include <set>
 
 #include "audit/parts.hpp"
-#include "events.hpp"
 #include "settle/dead_letter.hpp"
 #include "settle/outbox.hpp"
 #include "settle/verify.hpp"
