@@ -11,7 +11,8 @@ function zone_of(path,   part) {
   if (part[1] == "include") return "public"
   if (part[1] == "src") return part[2]
   if (part[1] == "drivers") return "driver:" part[2]
-  if (part[1] == "docs" || part[1] == "apps") return "demo"
+  if (part[1] == "docs") return "demo"
+  if (part[1] == "apps") return "apps"
   return part[1]
 }
 
@@ -43,7 +44,7 @@ function target_of(text, path,   part, name, folder) {
   }
   if (part[1] in driver) return "driver:" part[1]
   if (part[2] == "shared.hpp" && part[1] != zone_of(path)) return "shared"  # what a capability offers the others
-  if (name !~ /\//) return zone_of(path)  # a neighbour in the same folder
+  if (name !~ /\// || zone_of(path) == "apps") return zone_of(path)  # a neighbour, or a part of the same program
   return part[1]
 }
 
@@ -51,6 +52,11 @@ function may(from, to) {
   if (from == "free" || from == to || to == "std") return 1
   if (from == "public") return 0
   # Programs ask compose for their stores, so that a build without a driver is one in which compose lacks it.
+  # Built against the installed package, as users would: not even what drivers are made with.
+  if (from == "apps") {
+    if (text ~ /^"settle\/driver\//) return 0
+    return to ~ /^public/ || to == "adapter" || to == "library:boost" || to == "system"
+  }
   if (to == "public:driver") return from != "cli" && from != "daemon"
   if (to == "public") return 1
   if (from == "adapter") return to ~ /^library:/

@@ -53,6 +53,14 @@ struct recorded_statuses {
   std::optional<keeps> server_error = std::nullopt;
 };
 
+// What the refusals are called in their answers, for a service whose clients know other words.
+struct idempotency_codes {
+  std::string in_flight = "idempotency_in_flight";
+  std::string reused = "idempotency_key_reused";
+  std::string missing = "idempotency_key_missing";
+  std::string invalid = "idempotency_key_invalid";
+};
+
 struct idempotency {
   // Names the service in the keys: two services that share a database share no keys.
   std::string service;
@@ -77,6 +85,7 @@ struct idempotency {
   // Link. Never cookies, Date, rate limits and what belongs to the connection.
   std::vector<std::string> headers = {};
   recorded_statuses record = {};
+  idempotency_codes codes = {};
   // Of a recorded answer. A larger one is undone and answered with 500, on every repetition too.
   std::size_t answer_bytes_max = once_options{}.answer_bytes_max;
 };

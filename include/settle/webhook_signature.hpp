@@ -11,6 +11,8 @@
 // A signature says who has sent something, not that it is new: within the tolerance, and for plain HMAC for
 // ever, a copy verifies as well as the first. The inbox (settle/webhook.hpp) tells copies by their id.
 //
+// sign() is the other side: for tests of a receiver, and for stand-ins of providers.
+//
 // Threads: a verifier may be used by any number at once. Errors: invalid_argument for keys and options that
 // cannot work, when the verifier is made; whatever a sender sends is answered with a value.
 #pragma once
@@ -20,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "settle/environment.hpp"
@@ -98,6 +101,12 @@ class verifier {
   class [[gnu::visibility("hidden")]] engine;
   std::unique_ptr<const engine> engine_;
 };
+
+// The headers that a provider sends with this body, signed now with the first of the keys: a verifier made of
+// the same signing accepts them. `id` is the webhook-id of scheme::standard, and nothing to the others. Throws
+// invalid_argument without a key, for a public one (whpk_), and for options that no verifier takes.
+std::vector<std::pair<std::string, std::string>> sign(const signing& how, std::string_view body, timestamp now,
+                                                      std::string_view id = {});
 
 }  // namespace settle::inline v0::webhook
 

@@ -98,7 +98,7 @@ read_key key_from_body(const idempotency& policy, const request& asked) {
   if (body.ambiguous)
     return {.refused =
                 refuse(policy, asked,
-                       {400, "idempotency_key_invalid",
+                       {400, policy.codes.invalid,
                         "the JSON body has a member twice in one object, so nobody can tell its key"})};
   const auto* member = body.object ? body.object->if_contains(policy.key_field) : nullptr;
   if (member == nullptr || member->is_null()) return {};
@@ -107,7 +107,7 @@ read_key key_from_body(const idempotency& policy, const request& asked) {
   if (!id.empty() && key.size() <= key_bytes_max) return {.key = std::move(key)};
   const auto detail = "the member " + policy.key_field + " is no key: it is an integer or a string of 1 to " +
                       std::to_string(key_bytes_max - policy.key_field.size() - 1) + " bytes";
-  return {.refused = refuse(policy, asked, {400, "idempotency_key_invalid", detail})};
+  return {.refused = refuse(policy, asked, {400, policy.codes.invalid, detail})};
 }
 
 response key_missing(const idempotency& policy, const request& asked) {
@@ -115,7 +115,7 @@ response key_missing(const idempotency& policy, const request& asked) {
       policy.key_field.empty() ? "" : " or a member " + policy.key_field + " in its JSON body";
   const auto detail = "this request needs a header Idempotency-Key" + member +
                       ": one value per action, the same on every repetition";
-  return refuse(policy, asked, {400, "idempotency_key_missing", detail});
+  return refuse(policy, asked, {400, policy.codes.missing, detail});
 }
 
 }  // namespace
@@ -150,11 +150,11 @@ read_key key_of(const idempotency& policy, const request& asked) {
   }
   if (sent.size() > 1)
     return {.refused = refuse(policy, asked,
-                              {400, "idempotency_key_invalid", "there is more than one Idempotency-Key"})};
+                              {400, policy.codes.invalid, "there is more than one Idempotency-Key"})};
   const auto read = parse_request_key(sent.front());
   if (!read.key) {
     const auto detail = "the Idempotency-Key is no key: " + std::string(to_string(read.refused));
-    return {.refused = refuse(policy, asked, {400, "idempotency_key_invalid", detail})};
+    return {.refused = refuse(policy, asked, {400, policy.codes.invalid, detail})};
   }
   return {.key = read.key->text()};
 }
@@ -184,7 +184,7 @@ response replayed(const answer& of) {
 response in_flight(const idempotency& policy, const request& asked) {
   auto made =
       refuse(policy, asked,
-             {409, "idempotency_in_flight",
+             {409, policy.codes.in_flight,
               "the first request with this Idempotency-Key is still at work; come again with the same key"});
   made.headers.set("Retry-After", "1");
   return made;
@@ -193,7 +193,7 @@ response in_flight(const idempotency& policy, const request& asked) {
 response mismatch(const idempotency& policy, const request& asked) {
   const int status = policy.profile == idempotency_profile::stripe ? 400 : 422;
   return refuse(policy, asked,
-                {status, "idempotency_key_reused",
+                {status, policy.codes.reused,
                  "this Idempotency-Key was used for another request; a new action needs a new key"});
 }
 

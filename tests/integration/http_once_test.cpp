@@ -191,6 +191,17 @@ TEST_P(http_once, while_the_first_is_at_work_others_are_told_to_come_again) {
   EXPECT_EQ(orders(), 1);
 }
 
+TEST_P(http_once, its_refusals_are_called_as_the_service_calls_them) {
+  auto with = policy();
+  with.codes = {.in_flight = "order_pending", .reused = "key_conflict", .missing = "key_missing"};
+  EXPECT_NE(ask(order("book", ""), with).body.find("key_missing"), std::string::npos);
+  inside = [&](transaction&) {
+    EXPECT_NE(ask(order("book", "k-1"), with).body.find("order_pending"), std::string::npos);
+  };
+  EXPECT_EQ(ask(order("book", "k-1"), with).status, 201);
+  EXPECT_NE(ask(order("other", "k-1"), with).body.find("key_conflict"), std::string::npos);
+}
+
 // Proves I1
 TEST_P(http_once, the_status_says_what_is_recorded) {
   EXPECT_EQ(ask(order("sold out", "k-1")).status, 409);

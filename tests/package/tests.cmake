@@ -66,6 +66,12 @@ set_tests_properties(
   package.use_shared package.use_static package.use_beast package.use_pkg_config package.unknown_component_is_named
   PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 120)
 
+# The shop is built as its users would build it, and is asked what it can do. It takes minutes.
+add_test(NAME package.shop
+  COMMAND sh -c "rm -rf \"$2\" && \"$0\" -S \"$1\" -B \"$2\" -G Ninja -DCMAKE_PREFIX_PATH=\"$3\" $4 $5 && \"$0\" --build \"$2\" && \"$2/shop\" --help"
+          ${CMAKE_COMMAND} ${PROJECT_SOURCE_DIR}/apps/shop ${work}/shop ${prefix} ${compiler})
+set_tests_properties(package.shop PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 1800 LABELS long)
+
 # Without the clients of other databases: tests of what is left, and what the programs say.
 if(NOT SETTLE_DRIVERS_LEFT_OUT)
   add_test(NAME package.without_clients
