@@ -19,13 +19,17 @@ class group_backlog final : public backlog {
   bool is_done(const call_limits& limits) override;
 
  private:
+  struct end {
+    std::int64_t at = 0;
+    std::int64_t first_message = -1;  // that is known to be before it
+  };
   bool is_done(const std::string& topic, int partition, std::int64_t next, const limit& within);
-  bool has_message(const std::string& topic, int partition, std::int64_t from, const limit& within);
+  std::int64_t first_message(const std::string& topic, int partition, std::int64_t from, const limit& within);
 
   cluster& at_;
   log_reader reader_;
   std::string group_;
-  std::map<std::string, std::map<int, std::int64_t>> ends_;  // of partitions that are not known to be done
+  std::map<std::string, std::map<int, end>> ends_;  // of partitions that are not known to be done
 };
 
 }  // namespace settle::inline v0::kafka
