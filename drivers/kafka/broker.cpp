@@ -1,5 +1,6 @@
 #include "settle/driver/broker.hpp"
 
+#include "kafka/backlog.hpp"
 #include "kafka/inspection.hpp"
 #include "kafka/publisher.hpp"
 #include "kafka/subscription.hpp"
@@ -44,6 +45,12 @@ class cluster_broker final : public broker {
   publisher& publishing() override { return publisher_; }
   std::unique_ptr<subscription> subscribe(const subscribe_options& wanted) override {
     return std::make_unique<group_subscription>(at_, wanted);
+  }
+  std::unique_ptr<backlog> backlog_of(const std::string& group, const std::vector<std::string>& topics,
+                                      const call_limits& limits) override {
+    std::vector<std::string> full;
+    for (const auto& one : topics) full.push_back(at_.full_name(one));
+    return std::make_unique<group_backlog>(at_, at_.full_name(group), full, limit::of(limits));
   }
   broker_inspection* inspection() override { return &inspection_; }
   broker_traits traits() const override { return {}; }

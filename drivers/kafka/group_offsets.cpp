@@ -93,4 +93,11 @@ std::vector<group_offsets> read_groups(cluster& at, const std::map<std::string, 
   return all;
 }
 
+group_offsets read_group(cluster& at, const std::string& group, const std::map<std::string, int>& topics,
+                         const limit& within) {
+  group_offsets found{group, 0, {}};
+  if (!topics.empty()) read_offsets(at, found, topics, within);
+  return found;
+}
+
 }  // namespace settle::inline v0::kafka

@@ -20,4 +20,8 @@ struct group_offsets {
 std::vector<group_offsets> read_groups(cluster& at, const std::map<std::string, int>& topics,
                                        std::size_t groups_max, const limit& within);
 
+// What one group has committed in these topics, as above.
+group_offsets read_group(cluster& at, const std::string& group, const std::map<std::string, int>& topics,
+                         const limit& within);
+
 }  // namespace settle::inline v0::kafka

@@ -1,10 +1,14 @@
 #include "settle/driver/broker.hpp"
 
+#include <algorithm>
+
 #include "rabbitmq/inspection.hpp"
+#include "rabbitmq/milestones.hpp"
 #include "rabbitmq/publisher.hpp"
 #include "rabbitmq/routing_key.hpp"
 #include "rabbitmq/subscription.hpp"
 #include "settle/error.hpp"
+#include "settle/ids.hpp"
 #include "settle/rabbitmq.hpp"
 
 namespace settle::inline v0::rabbitmq {
@@ -61,6 +65,22 @@ class server_broker final : public broker {
     connection on(to_, with_, "settle group", within);
     topology at(on, names{with_.prefix});
     at.remove_group(group, topic, within);
+  }
+  std::unique_ptr<backlog> backlog_of(const std::string& group, const std::vector<std::string>& topics,
+                                      const call_limits& limits) override {
+    const names called{with_.prefix};
+    std::vector<std::string> queues;
+    for (const auto& topic : topics) {
+      const auto existing = std::ranges::find_if(with_.existing_queues, [&](const existing_queue& one) {
+        return one.group == group && one.topic == topic;
+      });
+      if (existing != with_.existing_queues.end())
+        queues.push_back(existing->queue);
+      else
+        for (int i = 0; i < with_.queues; ++i) queues.push_back(called.queue(group, topic, i));
+    }
+    const auto answers_to = called.registry() + ".backlog." + with_.env.ids->next().text();
+    return std::make_unique<milestones>(to_, with_, answers_to, queues, limit::of(limits));
   }
   broker_inspection* inspection() override { return &inspection_; }
   broker_traits traits() const override {

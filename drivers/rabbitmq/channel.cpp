@@ -153,4 +153,15 @@ std::vector<std::uint64_t> channel::take_probes() {
   return std::exchange(inbox().probes, {});
 }
 
+std::vector<milestone> channel::take_milestones() {
+  const connection::lock held(on_.mutex_);
+  return std::exchange(inbox().milestones, {});
+}
+
+std::optional<std::uint64_t> channel::first_arrived() const {
+  const connection::lock held(on_.mutex_);
+  const auto& from = inbox().arrived;
+  return from.empty() ? std::nullopt : std::optional(from.front().tag);
+}
+
 }  // namespace settle::inline v0::rabbitmq

@@ -239,6 +239,8 @@ void connection::finish_message(channel_inbox& at) {
     if (const auto* number = content.header(number_header)) at.returned.push_back(std::stoull(*number));
   } else if (content.header(probe_header) != nullptr) {
     at.probes.push_back(done.message.tag);
+  } else if (const auto* text = content.header(milestone_header); text != nullptr) {
+    at.milestones.push_back({done.message.tag, *text});
   } else {
     at.arrived.push_back(std::move(done.message));
   }

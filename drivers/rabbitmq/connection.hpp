@@ -43,6 +43,12 @@ struct arrived_message {
   wire_message content = {};
 };
 
+// A message that waits for those before it: see milestones.hpp.
+struct milestone {
+  std::uint64_t tag = 0;
+  std::string text = {};
+};
+
 struct confirmation {
   std::uint64_t number = 0;
   bool and_all_before = false;
@@ -82,6 +88,7 @@ struct channel_inbox {
   std::deque<answer> answers = {};
   std::deque<arrived_message> arrived = {};
   std::vector<std::uint64_t> probes = {};  // tags of messages that are no events
+  std::vector<milestone> milestones = {};
   std::deque<confirmation> confirmations = {};
   std::vector<std::uint64_t> returned = {};  // numbers of messages that no queue wants
   std::optional<refusal> closed = std::nullopt;
@@ -227,6 +234,8 @@ class channel {
   std::vector<arrived_message> take(std::size_t messages_max);
   bool has_arrivals() const;
   std::vector<std::uint64_t> take_probes();  // tags
+  std::vector<milestone> take_milestones();
+  std::optional<std::uint64_t> first_arrived() const;  // the tag
 
  private:
   void require_open() const;

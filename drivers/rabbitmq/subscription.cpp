@@ -9,6 +9,7 @@
 
 #include "base/pause.hpp"
 #include "base/text.hpp"
+#include "rabbitmq/milestones.hpp"
 #include "rabbitmq/seams.hpp"
 #include "settle/event.hpp"
 #include "settle/metrics.hpp"
@@ -166,6 +167,7 @@ void queue_subscription::end_session(queue_state& of) {
   }
   of.probed = false;
   of.open = {};
+  of.milestones.clear();
 }
 
 void queue_subscription::disconnect() {
@@ -208,6 +210,26 @@ void queue_subscription::notice_probes() {
   control_->flush();
 }
 
+// They are taken before the messages behind them.
+void queue_subscription::notice_milestones() {
+  for (auto* queue : queues_)
+    if (queue->on)
+      for (auto& one : queue->on->take_milestones()) queue->milestones.push_back(std::move(one));
+}
+
+// Those with nothing open before them, whether it was delivered or waits here.
+void queue_subscription::pass_milestones(queue_state& of, const limit& within) {
+  std::erase_if(of.milestones, [&](const milestone& one) {
+    const auto arrived = of.on->first_arrived();
+    if (of.open.first() < one.tag || (arrived && *arrived < one.tag)) return false;
+    of.on->send(AMQP_BASIC_ACK_METHOD, amqp_basic_ack_t{one.tag, 0});
+    assign(of);
+    // Without an answer it is asked for again.
+    if (control_ && !control_->ended()) answer_milestone(*control_, one.text, within);
+    return true;
+  });
+}
+
 fetched queue_subscription::fetch(std::size_t messages_max, const call_limits& limits) {
   const auto within = limit::of(limits);
   notice_ends();
@@ -216,6 +238,12 @@ fetched queue_subscription::fetch(std::size_t messages_max, const call_limits& l
   notice_probes();
   balance_if_due(within);
   fetched out;
+  notice_milestones();
+  for (auto* queue : queues_) {
+    if (!queue->on || queue->milestones.empty()) continue;
+    pass_milestones(*queue, within);
+    control_->flush();
+  }
   out.deliveries = deliver(messages_max);
   out.revoked = std::exchange(revoked_, {});
   out.assigned = std::exchange(assigned_, {});
@@ -260,14 +288,16 @@ void queue_subscription::acknowledge(std::span<const delivery_tag> done, const c
 
 // What fails here is tried again by the next call.
 void queue_subscription::finish_acknowledging(const limit& within) {
-  if (!unsent_.empty()) with_fault_points(with_.env, "broker.acknowledge", [&] { send_acknowledgements(); });
+  if (!unsent_.empty()) with_fault_points(with_.env, "broker.acknowledge", [&] { send_acknowledgements(within); });
   for (; acknowledging_ > 0 && control_ && !control_->ended(); --acknowledging_)
     control_->await_answer(within);
 }
 
 // The server does not answer acknowledgements. That it answers something that was sent after them shows that
 // it has them: the least that lets a caller notice that nobody listens.
-void queue_subscription::send_acknowledgements() {
+void queue_subscription::send_acknowledgements(const limit& within) {
+  if (control_ && !control_->ended()) notice_probes();
+  notice_milestones();
   std::map<queue_state*, std::vector<std::uint64_t>> by_queue;
   for (const auto& tag : unsent_) {
     auto& queue = queue_of(tag.partition);
@@ -276,7 +306,9 @@ void queue_subscription::send_acknowledgements() {
   bool said = false;
   for (auto& [queue, tags] : by_queue) {
     if (queue->on->ended()) continue;
-    for (const auto& words : queue->open.done(std::move(tags))) {
+    const auto all = queue->open.done(std::move(tags));
+    pass_milestones(*queue, within);  // or else the words below would pass them
+    for (const auto& words : all) {
       amqp_basic_ack_t what{words.tag, words.and_all_before ? 1 : 0};
       queue->on->send(AMQP_BASIC_ACK_METHOD, what);
       said = true;

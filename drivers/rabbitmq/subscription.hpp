@@ -48,6 +48,7 @@ class queue_subscription final : public subscription, private wakeup {
     bool assigned = false;
     bool probed = false;  // since the number of members changed
     unacknowledged open = {};
+    std::vector<milestone> milestones = {};  // that have come, and are not passed
     const mapper* foreign = nullptr;    // how its messages are read, if it is not of our making
     steady::time_point ask_again = {};  // likewise: somebody else reads it until then at least
   };
@@ -69,13 +70,15 @@ class queue_subscription final : public subscription, private wakeup {
   void end_session(queue_state& of);
   void notice_ends();
   void notice_probes();
+  void notice_milestones();
+  void pass_milestones(queue_state& of, const limit& within);
   void assign(queue_state& to);
   void balance_if_due(const limit& within);
   void balance(topic_state& of, const limit& within);
   void probe(const queue_state& to, const limit& within);
   void give_up(queue_state& from, const limit& within);
   void finish_acknowledging(const limit& within);
-  void send_acknowledgements();
+  void send_acknowledgements(const limit& within);
   void count_unacknowledged();
   queue_state& queue_of(std::uint32_t partition);
   static message read(arrived_message&& one, const queue_state& from);

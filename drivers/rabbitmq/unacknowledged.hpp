@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,10 @@ class unacknowledged {
     return said;
   }
 
+  // The first tag that is not acknowledged; after all others if there is none.
+  std::uint64_t first() const {
+    return open_.empty() ? std::numeric_limits<std::uint64_t>::max() : open_.front();
+  }
   std::size_t size() const { return open_.size(); }
 
  private:

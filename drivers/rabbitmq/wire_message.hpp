@@ -34,6 +34,9 @@ struct wire_message {
 inline constexpr std::string_view number_header = "settle-number";
 // A message that is no event: whoever gets it is the active consumer of the queue.
 inline constexpr std::string_view probe_header = "settle-probe";
+// Another one: it is answered when everything before it is done (milestones.hpp).
+inline constexpr std::string_view milestone_header = "settle-milestone";
+inline constexpr std::string_view passed_header = "settle-milestone-passed";  // the answer
 
 // Without the body.
 wire_message read_properties(const amqp_basic_properties_t& of);

@@ -175,6 +175,36 @@ std::unique_ptr<subscription> embedded_broker::subscribe(const subscribe_options
   return std::make_unique<embedded_subscription>(*this, options);
 }
 
+namespace {
+
+class backlog_below final : public backlog {
+ public:
+  backlog_below(database& file, std::string group, const std::vector<std::string>& topics)
+      : file_(file), group_(std::move(group)) {
+    json_array list;
+    for (const auto& one : topics) list.add(one);
+    topics_ = list.text();
+    end_ = file_.read().execute(queries::broker::read_head)[0][queries::broker::read_head_columns::head].integer();
+  }
+  bool is_done(const call_limits&) override {
+    const auto found = file_.read().execute(queries::broker::waits_below, {group_, topics_, end_});
+    return found[0][queries::broker::waits_below_columns::waits].integer() == 0;
+  }
+
+ private:
+  database& file_;
+  std::string group_, topics_;
+  std::int64_t end_ = 0;  // of the whole file: a log per partition is a part of it
+};
+
+}  // namespace
+
+std::unique_ptr<backlog> embedded_broker::backlog_of(const std::string& group,
+                                                     const std::vector<std::string>& topics,
+                                                     const call_limits&) {
+  return std::make_unique<backlog_below>(*file_, group, topics);
+}
+
 std::unique_ptr<broker> open_broker(const std::string& path, const broker_options& opts) {
   return std::make_unique<embedded_broker>(path, opts);
 }

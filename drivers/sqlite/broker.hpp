@@ -30,6 +30,8 @@ class embedded_broker final : public broker, public publisher {
   broker_traits traits() const override { return {}; }
   // At most for busy_timeout, whatever the limits.
   std::vector<publish_result> publish(std::span<const message> batch, const call_limits& limits) override;
+  std::unique_ptr<backlog> backlog_of(const std::string& group, const std::vector<std::string>& topics,
+                                      const call_limits& limits) override;
   broker_inspection* inspection() override { return &inspection_; }
 
   // In a write transaction. Topics are never removed, so what was found once stays true; but one made

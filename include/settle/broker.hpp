@@ -39,6 +39,8 @@ class publisher;
 class subscription;
 struct subscribe_options;
 struct broker_traits;
+struct call_limits;
+class backlog;
 
 class broker_inspection;  // settle/driver/broker_inspection.hpp
 
@@ -57,6 +59,12 @@ class broker {
   // Removes a group from a topic, and everything that waits there for it. Throws invalid_argument if there is
   // no such group, while one of its members is alive, and if this broker cannot do it.
   virtual void remove_group(const std::string& group, const std::string& topic);
+
+  // Everything that the broker has for this group on these topics now, and that the group has not acknowledged
+  // yet, whoever of its members has it. Throws destination_unavailable. Null: this broker cannot tell.
+  virtual std::unique_ptr<backlog> backlog_of(const std::string& group,
+                                              const std::vector<std::string>& topics,
+                                              const call_limits& limits);
 
   // Topics, groups and their lag, and reading messages without a group. Lives as long as the broker. Null:
   // this one cannot be looked into.

@@ -229,6 +229,9 @@ class consumer final : public service {
 
   consumer_counts counts() const;
 
+  // Whether messages of this consumer wait for another try, whichever of its processes has had them.
+  bool has_parked() const;
+
   std::string_view name() const override;
   const environment& env() const override;
   wakeup& arrivals() override;

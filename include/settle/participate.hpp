@@ -32,10 +32,13 @@ struct request;
 enum class saga_op { act, undo };
 
 struct saga_call {
+  // Of a command: it was sent by a transaction that only the saga's owner could commit.
+  static constexpr std::int64_t no_epoch = 0;
+
   saga_id saga;
   std::string step;  // as call::step() has it
   saga_op op = saga_op::act;
-  std::int64_t epoch = 0;
+  std::int64_t epoch = no_epoch;
 
   // As an HTTP step sends it (settle/http_step.hpp); nothing if a header is missing, there twice, or wrong.
   static std::optional<saga_call> from(const http::request& asked);

@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "settle/saga_command.hpp"
 #include "settle/saga_step.hpp"
 
 #pragma GCC visibility push(default)
@@ -41,10 +42,13 @@ namespace settle::inline v0 {
 
 template <class T = void>
 class flow;
+template <class In, class Out>
+class saga_type;
 
 namespace detail {
 
 class body_host;
+std::string child_input(std::string_view entity, std::string_view input);
 
 // A place in a saga's body: the body itself, or a branch. Everything asked for in it has a number.
 struct flow_scope {
@@ -56,14 +60,17 @@ struct flow_scope {
   timestamp told_at = {};  // when the last answer was noted
 };
 
-enum class question_kind { step, sleep, wait, version, undo };
+struct saga_definition;
+
+enum class question_kind { step, sleep, wait, version, undo, child };
 enum class answer_kind { none, done, refused, timed_out };
 
 struct question {
   question_kind kind = question_kind::step;
   step_pointer step = nullptr;
-  std::string name = {};   // of the step, the event's type, the version; the reason of an undo
-  std::string input = {};  // of the step; the event's key
+  std::shared_ptr<const saga_definition> child = nullptr;
+  std::string name = {};   // of the step, the event's type, the version, the child; the reason of an undo
+  std::string input = {};  // of the step; the event's key; of the child, with its entity
   std::optional<duration> within = {};
   std::int64_t current = 0;  // of a version
   bool may_fail = false;
@@ -334,10 +341,20 @@ class saga {
     return ask_step<detail::read_result<R>>(what, false, std::forward<Given>(given)...);
   }
 
+  template <class Command, class Reply, class... Args, class... Given>
+  auto run(const command_step<Command, Reply, Args...>& what, Given&&... given) {
+    return ask_step<detail::read_result<Reply>>(what, false, std::forward<Given>(given)...);
+  }
+
   // Does a step and tells how it ended, for bodies that know another way.
   template <class Via, class R, class... Args, class... Given>
   auto attempt(const step<Via, R, Args...>& what, Given&&... given) {
     return ask_step<detail::read_outcome<R>>(what, true, std::forward<Given>(given)...);
+  }
+
+  template <class Command, class Reply, class... Args, class... Given>
+  auto attempt(const command_step<Command, Reply, Args...>& what, Given&&... given) {
+    return ask_step<detail::read_outcome<Reply>>(what, true, std::forward<Given>(given)...);
   }
 
   auto sleep(duration for_so_long) {
@@ -354,6 +371,19 @@ class saga {
                                                               .name = std::string(codec<Event>::type),
                                                               .input = std::string(key),
                                                               .within = at_most});
+  }
+
+  // A saga of its own, of this or another type of the same host: started here, once, and waited for. Returns
+  // its result; if it fails, this one is undone. When this saga is undone, its children are: each in its turn,
+  // like a step. One that is HELD then holds this one up, which says so in last_error.
+  template <class In, class Out, class Given>
+  auto child(const saga_type<In, Out>& what, std::string_view entity, Given&& input) {
+    return ask_child<detail::read_result<Out>>(what, entity, false, std::forward<Given>(input));
+  }
+  // Likewise, and tells how it ended, for bodies that know another way.
+  template <class In, class Out, class Given>
+  auto attempt_child(const saga_type<In, Out>& what, std::string_view entity, Given&& input) {
+    return ask_child<detail::read_outcome<Out>>(what, entity, true, std::forward<Given>(input));
   }
 
   // Undoes everything that was done. Does not return.
@@ -389,8 +419,8 @@ class saga {
   const std::string& entity() const { return scope_->host->entity(); }
 
  private:
-  template <class Read, class Via, class R, class... Args, class... Given>
-  auto ask_step(const step<Via, R, Args...>& what, bool may_fail, Given&&... given) {
+  template <class Read, class Step, class... Given>
+  auto ask_step(const Step& what, bool may_fail, Given&&... given) {
     static_assert((detail::safe_to_await<Given> && ...),
                   "settle: give this argument a name first: GCC 12 destroys temporaries twice in an "
                   "expression with co_await");
@@ -399,6 +429,19 @@ class saga {
                                                   .name = what.name(),
                                                   .input = what.store(given...),
                                                   .may_fail = may_fail});
+  }
+
+  template <class Read, class In, class Out, class Given>
+  auto ask_child(const saga_type<In, Out>& what, std::string_view entity, bool may_fail, Given&& input) {
+    static_assert(detail::safe_to_await<Given>,
+                  "settle: give this argument a name first: GCC 12 destroys temporaries twice in an "
+                  "expression with co_await");
+    return detail::awaited_answer<Read>(
+        *scope_, {.kind = detail::question_kind::child,
+                  .child = what.definition(),
+                  .name = what.name(),
+                  .input = detail::child_input(entity, detail::store<In>(input)),
+                  .may_fail = may_fail});
   }
 
   detail::flow_scope* scope_;
@@ -417,6 +460,8 @@ class running_body {
 struct any_step {
   template <class Via, class R, class... Args>
   any_step(const step<Via, R, Args...>& of) : core(of.core()) {}
+  template <class Command, class Reply, class... Args>
+  any_step(const command_step<Command, Reply, Args...>& of) : core(of.core()) {}
   step_pointer core;
 };
 
@@ -460,6 +505,7 @@ template <class In, class Out = void>
 class saga_type {
  public:
   using input_type = In;
+  using result_type = Out;
 
   saga_type(std::string_view type, int version, flow<Out> (*body)(saga&, const In&),
             std::initializer_list<detail::any_step> steps) {

@@ -31,6 +31,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "settle/database.hpp"
 #include "settle/failure.hpp"
@@ -126,6 +127,12 @@ struct step_retry {
 
 namespace detail {
 
+// An event that answers a command.
+struct reply_kind {
+  std::string topic, type;
+  std::function<std::string(std::string_view payload)> refusal = {};  // why not; none: it was done
+};
+
 // A step as the engine sees it: bytes in, bytes out.
 class step_core {
  public:
@@ -141,6 +148,10 @@ class step_core {
   bool can_find = false;
   settle::unknown on_unknown = settle::unknown::unsaid;
   step_retry retry = {};
+  // Of a command, which is published in the tick's transaction: what answers it. Nothing does: it is done then.
+  bool command = false;
+  std::vector<reply_kind> replies = {};
+  duration reply_within{};
 };
 
 using step_pointer = std::shared_ptr<const step_core>;

@@ -15,4 +15,9 @@ void broker::remove_group(const std::string& group, const std::string& topic) {
               "group " + group + " on topic " + topic + ": this broker cannot remove groups");
 }
 
+std::unique_ptr<backlog> broker::backlog_of(const std::string&, const std::vector<std::string>&,
+                                            const call_limits&) {
+  return nullptr;
+}
+
 }  // namespace settle::inline v0

@@ -241,6 +241,7 @@ consumer& consumer::on_batch(std::string_view topic, std::string_view type, raw_
 bool consumer::run_once(std::stop_token cancel) { return engine_->run_once(cancel); }
 std::vector<subscribed> consumer::subscriptions() const { return engine_->subscriptions(); }
 consumer_counts consumer::counts() const { return engine_->counts(); }
+bool consumer::has_parked() const { return engine_->has_parked(); }
 std::string_view consumer::name() const { return engine_->name(); }
 const environment& consumer::env() const { return engine_->env(); }
 wakeup& consumer::arrivals() { return engine_->arrivals(); }

@@ -46,6 +46,10 @@ class consumer::engine {
   duration idle_wait() const;
   std::vector<subscribed> subscriptions() const { return handlers_.all(); }
   consumer_counts counts() const { return report_.counts(); }
+  bool has_parked() const {
+    auto look = db_.read();
+    return parking_.later(look).has_value();
+  }
 
  private:
   using work = consume::work;

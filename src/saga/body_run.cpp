@@ -24,8 +24,11 @@ row_kind opening_kind(const question& what) {
       return row_kind::waiting;
     case question_kind::version:
       return row_kind::version;
+    case question_kind::child:
+      return row_kind::child;
     default:
-      return what.step && what.step->remote ? row_kind::intent : row_kind::done;
+      return what.step && (what.step->remote || !what.step->replies.empty()) ? row_kind::intent
+                                                                             : row_kind::done;
   }
 }
 
@@ -33,12 +36,15 @@ std::string described(row_kind kind, const std::string& name) {
   if (kind == row_kind::timer) return "a sleep";
   if (kind == row_kind::waiting) return "a wait for " + name;
   if (kind == row_kind::version) return "the version of " + name;
-  return (kind == row_kind::intent ? "the remote step " : "the step ") + name;
+  if (kind == row_kind::child) return "the child " + name;
+  return "the step " + name;
 }
 
 bool is_asked_for(const question& what, const journal_row& row) {
   const auto kind = opening_kind(what);
-  const bool fits = row.kind == kind || (row.kind == row_kind::refused && kind == row_kind::done);
+  // A command that could not even be sent is refused without an intent.
+  const bool refused_at_once = kind == row_kind::done || (what.step && what.step->command);
+  const bool fits = row.kind == kind || (row.kind == row_kind::refused && refused_at_once);
   return fits && row.name == what.name;
 }
 
@@ -94,7 +100,13 @@ void body_run::resume_ready() {
   while (!ready_.empty() && !over_) {
     const auto next = ready_.front();
     ready_.pop_front();
+    const auto began = tick_->clock();
+    const auto in_steps = tick_->spent_in_steps();
     next.resume();
+    const auto held = tick_->clock() - began - (tick_->spent_in_steps() - in_steps);
+    if (held <= of_.body_held) continue;
+    of_.body_held = held;
+    of_.body_held_after = of_.rows.rows().empty() ? "its beginning" : of_.rows.rows().back().name;
   }
 }
 
@@ -169,6 +181,7 @@ bool body_run::find_opened(detail::flow_scope& in, question& what, const journal
 
 bool body_run::open_new(detail::flow_scope& in, question& what) {
   if (what.kind == question_kind::step) return open_step(in, what);
+  if (what.kind == question_kind::child) return open_child(in, what);
   if (what.kind == question_kind::wait && !tick_->listens_to(what.name)) {
     of_.hold("its host does not listen to the event " + what.name + ", which the body waits for");
     stop();
@@ -208,17 +221,26 @@ bool body_run::open_step(detail::flow_scope& in, question& what) {
 bool body_run::do_local(detail::flow_scope& in, question& what) {
   if (of_.retry_at && *of_.retry_at > of_.now) return false;
   const auto step = what.step;
-  const auto ended = tick_->perform([&](transaction& tx) { return step->perform(&tx, nullptr, what.input); });
+  const auto before = tick_->spent_in_steps();
+  const auto ended = tick_->perform([&](transaction& tx) {
+    if (!step->command) return step->perform(&tx, nullptr, what.input);
+    call via(of_.next_facts(in.path, what.name));
+    return step->perform(&tx, &via, what.input);
+  });
   if (ended.how == performed::end::aborted) {
     stop();
     return false;
   }
+  of_.took.emplace_back(what.name, tick_->spent_in_steps() - before);
   journal_row row{.kind = row_kind::done, .scope = in.path, .name = what.name, .result = ended.result};
   row.input_hash = hash_of(what.input);
   if (step->has_undo) row.input = what.input;
   if (ended.how == performed::end::failed) {
     const bool passing = ended.why != failure_class::permanent;
-    if (passing && of_.retry_later(step->retry, false, ended.why, ended.error)) return false;
+    if (passing && of_.retry_later(step->retry, false, ended.why, ended.error)) {
+      of_.retried.push_back(what.name);
+      return false;
+    }
     // Nothing is undone any more, so this has to work, and somebody has to help.
     if (!what.may_fail && pivot_passed(of_.rows, of_.lookup())) {
       of_.hold("the step " + what.name + " was refused: " + ended.error);
@@ -228,11 +250,35 @@ bool body_run::do_local(detail::flow_scope& in, question& what) {
     row.kind = row_kind::refused;
     row.result = ended.error;
     row.input.reset();
+  } else if (!step->replies.empty()) {  // it is sent, and not answered yet
+    row.kind = row_kind::intent;
+    row.input = what.input;
+    row.result.reset();
+    of_.succeeded();
   } else {
     ++of_.steps;
     of_.succeeded();
   }
   opened(in, what, std::move(row));
+  return true;
+}
+
+bool body_run::open_child(detail::flow_scope& in, question& what) {
+  if (!tick_->knows(*what.child)) {
+    of_.hold("its host does not know the saga " + what.name + ", which the body wants to start");
+    stop();
+    return false;
+  }
+  if (!tick_->take_step()) {
+    of_.wants_more = true;
+    return false;
+  }
+  opened(in, what, {.kind = row_kind::child, .scope = in.path, .name = what.name, .input = what.input});
+  std::string_view parts = what.input;
+  child_start start{of_.row.no, what.row, of_.child_id(what.row), what.child, of_.cause()};
+  start.entity = detail::take_stored(parts);
+  start.input = detail::take_stored(parts);
+  tick_->kin.starts.push_back(std::move(start));
   return true;
 }
 
@@ -272,7 +318,8 @@ bool body_run::deliver_answer(question& what, const journal_row& answer) {
       what.answer = answer_kind::refused;
       what.outcome_unknown = of_.rows.about(what.row, row_kind::unknown) != nullptr;
       if (what.may_fail) return true;
-      of_.fail("the step " + what.name + " was refused: " + what.result);
+      of_.fail(what.kind == question_kind::child ? what.result
+                                                 : "the step " + what.name + " was refused: " + what.result);
       stop();
       return false;
     default:

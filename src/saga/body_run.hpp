@@ -47,6 +47,7 @@ class body_run final : public detail::body_host {
   bool find_opened(detail::flow_scope& in, detail::question& what, const journal_row& next);
   bool open_new(detail::flow_scope& in, detail::question& what);
   bool open_step(detail::flow_scope& in, detail::question& what);
+  bool open_child(detail::flow_scope& in, detail::question& what);
   bool do_local(detail::flow_scope& in, detail::question& what);
   void opened(detail::flow_scope& in, detail::question& what, journal_row row);
   bool may_see(const journal_row& row);

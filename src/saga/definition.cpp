@@ -53,6 +53,13 @@ void check_step_name(std::string_view name) {
     throw error(errc::invalid_name, "step name " + std::string(name) + ": '/' and '#' are taken");
 }
 
+std::string child_input(std::string_view entity, std::string_view input) {
+  std::string parts;
+  append_stored(parts, entity);
+  append_stored(parts, input);
+  return parts;
+}
+
 uuid derived_saga_uuid(saga_id of, std::string_view scope, int number) {
   return derived_id({"saga", "new_id", of.text(), scope, std::to_string(number), ""}).value();
 }

@@ -8,6 +8,7 @@
 #include "queries/saga.hpp"
 #include "saga/mailbox.hpp"
 #include "saga/seams.hpp"
+#include "saga/shared.hpp"
 #include "saga/store.hpp"
 #include "settle/error.hpp"
 #include "settle/metrics.hpp"
@@ -53,7 +54,8 @@ saga_host::engine::engine(database& db, broker* from, const saga_host_options& o
 }
 
 void saga_host::engine::on(std::string_view topic, std::string_view type, sagas::key_reader key_of) {
-  if (!keys_.emplace(type, key_of).second)
+  if (std::ranges::any_of(replies_, [&](const auto& one) { return one.second == type; }) ||
+      !keys_.emplace(type, key_of).second)
     throw error(errc::invalid_argument,
                 "saga host " + options_.name + " listens to " + std::string(type) + " already");
   if (events_) events_->on(topic, type, std::move(key_of));
@@ -87,12 +89,23 @@ void saga_host::engine::add(std::shared_ptr<const detail::saga_definition> what)
   const auto kind = sagas::kind_number(options_.name, what->type, what->version);
   const auto name = options_.name + "." + what->type + "." + std::to_string(what->version);
   if (kinds_.contains(kind)) throw error(errc::invalid_argument, "saga " + name + " is added twice");
+  for (const auto& step : what->steps)
+    for (const auto& reply : step->replies) listen_to_replies(*what, reply);
   kinds_.emplace(kind, known_kind{std::move(what),
                                   {db_,
                                    {.name = name,
                                     .kind = kind,
                                     .lease_ttl = options_.lease_ttl,
                                     .takeover_wait = options_.takeover_wait}}});
+}
+
+void saga_host::engine::listen_to_replies(const detail::saga_definition& of, const detail::reply_kind& reply) {
+  if (!events_)
+    throw error(errc::invalid_argument, "saga " + of.type + " sends commands, and its host has no broker");
+  if (keys_.contains(reply.type))
+    throw error(errc::invalid_argument, "saga host " + options_.name + " listens to " + reply.type +
+                                            " already, which answers a command of saga " + of.type);
+  if (replies_.emplace(reply.topic, reply.type).second) events_->on_reply(reply.topic, reply.type);
 }
 
 void saga_host::engine::add_kinds(const std::stop_token& cancel) {
@@ -125,7 +138,8 @@ saga_id saga_host::engine::start(transaction& tx, const detail::saga_definition&
   }
   if (!stored) tx.post(queries::saga::add_kind, {kind, options_.name, what.type, what.version});
   const auto started = tx.execute(
-      queries::saga::start_saga, {id, kind, sagas::shard_of(id), entity, blob{input}, now, options.deadline});
+      queries::saga::start_saga, {id, kind, sagas::shard_of(id), entity, blob{input}, now, options.deadline,
+                                 sagas::origin_text(tx.cause())});
   if (started.affected() == 1) {
     tx.wake_on_commit();
     return id;
@@ -182,6 +196,7 @@ bool saga_host::engine::run_once(const std::stop_token& cancel) {
     forget_everything();
     throw;
   }
+  if (env().now() - next_sweep_ > sweep_every) sweep();  // also if there is always something to do
   return true;
 }
 
@@ -191,6 +206,10 @@ bool saga_host::engine::sweep() {
   const auto gone = sagas::sweep_ended(db_, now - options_.keep, sweep_slice);
   const auto mail = sagas::sweep_mail(db_, now - options_.mailbox_keep, sweep_slice);
   if (mail > 0) env().counters->add("settle_saga_events_unclaimed_total", {{"host", options_.name}}, mail);
+  {
+    auto look = db_.read();
+    report_.stranded(sagas::find_stranded(look));
+  }
   if (gone == sweep_slice || mail == sweep_slice) return true;
   next_sweep_ = now + sweep_every;
   return false;

@@ -61,6 +61,7 @@ class saga_host::engine {
   };
 
   // engine.cpp
+  void listen_to_replies(const detail::saga_definition& of, const detail::reply_kind& reply);
   void add_kinds(const std::stop_token& cancel);
   void refresh(const std::stop_token& cancel);
   void forget_everything();
@@ -78,10 +79,20 @@ class saga_host::engine {
   bool may_time_out(timestamp deadline) const;
   void part(transaction& tx, std::span<instance* const> ran) const;
 
+  // family.cpp
+  struct family {
+    std::vector<parameters> starts = {}, undos = {}, wakes = {};
+    std::vector<std::int64_t> others = {};  // whose rows are written besides those of the tick
+    std::vector<saga_id> others_by_id = {};
+  };
+  void read_children(transaction& tx, const round& of) const;
+  family family_of(std::span<instance* const> ran, const sagas::kin_work& kin) const;
+  void lock_family(transaction& tx, std::span<instance* const> ran, const family& of) const;
+
   void run_round(round& of, const std::stop_token& cancel);
   void commit_round(round& of, const std::stop_token& cancel);
   void check_fences(owned_transaction& tx, const round& of) const;
-  void write(owned_transaction& tx, std::span<instance* const> ran);
+  void write(owned_transaction& tx, std::span<instance* const> ran, const sagas::kin_work& kin);
   void committed(std::span<instance* const> ran, std::vector<sagas::call_order> calls);
   void forget(const round& of);
   void charge(const round& of, const error& why, const std::stop_token& cancel);
@@ -96,6 +107,7 @@ class saga_host::engine {
   sagas::caution caution_;
   sagas::mailbox mail_;
   sagas::key_readers keys_;
+  std::set<std::pair<std::string, std::string>> replies_;  // topics and types
   std::unique_ptr<sagas::event_intake> events_;                  // if there is a broker
   std::optional<background> events_loop_;                        // once somebody sleeps
   std::map<std::int64_t, std::unique_ptr<instance>> in_memory_;  // by number

@@ -6,6 +6,7 @@
 #include "base/derived_id.hpp"
 #include "base/quadratic_wait.hpp"
 #include "saga/body_run.hpp"
+#include "saga/commands.hpp"
 #include "saga/seams.hpp"
 #include "settle/error.hpp"
 
@@ -37,6 +38,7 @@ instance::instance(stored_saga stored, const detail::saga_definition& definition
       what(definition),
       rows(std::move(stored_rows)),
       epoch(epoch_now),
+      has_commands(std::ranges::any_of(what.steps, [](const auto& one) { return !one->replies.empty(); })),
       rows_stored(rows.rows().size()),
       status(row.status),
       attempts(row.attempts),
@@ -108,6 +110,29 @@ void instance::succeeded() {
   retry_at.reset();
 }
 
+origin instance::cause() const {
+  auto made = row.came_with;
+  if (made.correlation_id.empty()) made.correlation_id = row.id.text();
+  made.causation_id = row.id.text();
+  return made;
+}
+
+call::facts instance::next_facts(const std::string& scope, const std::string& name) const {
+  auto outside = rows.next_outside_name(scope, name);
+  auto key = call_key(row.id, outside, false);
+  return {row.id, std::move(outside), std::move(key), epoch, false};
+}
+
+saga_id instance::child_id(int n) const {
+  return saga_id(derived_id({"saga", "child", row.id.text(), rows.outside_name(n), ""}).value());
+}
+
+std::string instance::child_text(int n) const {
+  const auto& of = rows.at(n);
+  std::string_view parts = *of.input;
+  return "the saga " + of.name + " of " + std::string(detail::take_stored(parts));
+}
+
 call_order instance::order_of(int n, call_op op) const {
   const auto& of = rows.at(n);
   const bool undo = op == call_op::undo;
@@ -137,9 +162,12 @@ std::optional<timestamp> instance::due_at() const {
   for (const auto& [key, one] : calls)
     if (!one.out && (key.second || status == saga_status::running)) consider(one.retry_at);
   if (status == saga_status::running) {
-    consider(row.deadline);
+    if (!is_calling()) consider(row.deadline);  // its answers come first, and wake it
     if (body) consider(body->next_timer());
   }
+  if (has_commands && !has_ended(status))
+    for (const auto& one : rows.rows())
+      if (awaits_reply(*this, one)) consider(reply_deadline(*this, one));
   if (first && patient_until) first = std::max(*first, *patient_until);
   return first;
 }

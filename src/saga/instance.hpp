@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,34 @@ struct stored_saga {
   std::optional<timestamp> deadline = {};
   std::string input = {};
   std::string last_error = {};
+  std::optional<std::int64_t> parent_no = {};
+  origin came_with = {};  // the cause of whoever has started it
+};
+
+// A saga that another one has started, as its row tells.
+struct child_saga {
+  saga_status status = saga_status::running;
+  bool is_ordered = false;  // somebody wants something of it that its owner has not done yet
+  std::string result = {};
+  std::string error = {};
+};
+
+// What sagas ask for those that they have started, to be written with their journals.
+struct child_start {
+  std::int64_t parent_no = 0;
+  int parent_n = 0;
+  saga_id id;
+  std::shared_ptr<const detail::saga_definition> what;
+  origin cause = {};
+  std::string entity = {}, input = {};
+};
+struct child_undo {
+  saga_id id;
+  std::string why;
+};
+struct kin_work {
+  std::vector<child_start> starts = {};
+  std::vector<child_undo> undos = {};
 };
 
 // How a local step or undo ended.
@@ -57,8 +86,13 @@ class tick_work {
   virtual bool take_step() = 0;  // false: enough for this transaction
   virtual bool may_run_ahead() const = 0;
   virtual bool listens_to(const std::string& event_type) const = 0;
+  virtual bool knows(const detail::saga_definition& type) const = 0;
+
+  virtual timestamp clock() const = 0;
+  virtual duration spent_in_steps() const = 0;  // since the transaction began
 
   std::vector<call_order> calls = {};  // to be made after the commit
+  kin_work kin = {};                   // to be written before it
 
  protected:
   ~tick_work() = default;
@@ -85,6 +119,7 @@ class instance {
   const detail::saga_definition& what;
   journal rows;
   const std::int64_t epoch;
+  const bool has_commands;  // its type has steps that are answered by events
   std::size_t rows_stored = 0;
 
   timestamp now{};  // of this tick
@@ -95,11 +130,21 @@ class instance {
   std::optional<timestamp> retry_at = {};                // of a local step, a local undo, or the body
   std::map<std::pair<int, bool>, open_call> calls = {};  // by row, and whether it is the undo
   std::unique_ptr<body_run> body;
+  std::map<int, child_saga> children = {};         // that it waits for, by row, as of this tick
+  std::set<int> overdue_replies = {};              // rows of commands that nobody has answered in time
   std::optional<timestamp> patient_until = {};     // it waits for events that may still be under way
   bool wants_more = false;                         // it stopped for the sake of others
   bool held_now = false;                           // in this tick
+  bool was_ordered = false;                        // by an operator or its parent, in this tick
   bool input_differs = false;                      // somewhere in the body, from what is stored
   std::int64_t steps = 0, undos = 0, replays = 0;  // in this tick
+
+  // What is told of this tick besides its rows: steps that failed and are tried again, how long local ones
+  // took, and the longest time for which the body has held the thread at once.
+  std::vector<std::string> retried = {};
+  std::vector<std::pair<std::string, duration>> took = {};
+  duration body_held{};
+  std::string body_held_after = {};
 
   const journal_row& note(journal_row what);
 
@@ -116,7 +161,15 @@ class instance {
   bool retry_later(const step_retry& by, bool undo, failure_class why, const std::string& error);
   void succeeded();
 
+  saga_id child_id(int n) const;
+  // For people: which saga row n has started.
+  std::string child_text(int n) const;
+
+  // What its steps' events inherit.
+  origin cause() const;
   call_order order_of(int n, call_op op) const;
+  // Of a step that is about to be opened there.
+  call::facts next_facts(const std::string& scope, const std::string& name) const;
   bool is_calling() const;
 
   std::optional<timestamp> due_at() const;

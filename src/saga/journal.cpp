@@ -7,6 +7,16 @@
 
 namespace settle::sagas {
 
+namespace {
+
+std::string numbered(const std::string& scope, const std::string& name, int occurrence) {
+  auto text = scope + name;
+  if (occurrence > 1) text += '#' + std::to_string(occurrence);
+  return text;
+}
+
+}  // namespace
+
 std::string_view to_string(row_kind of) {
   constexpr std::array<std::string_view, 17> names = {
       "",          "done",  "refused", "intent",     "outcome",     "unknown", "timer",    "waiting", "event",
@@ -82,9 +92,15 @@ std::string journal::outside_name(int n) const {
     if (at(other).name == row.name) ++occurrence;
     if (other == n) break;
   }
-  auto name = row.scope + row.name;
-  if (occurrence > 1) name += '#' + std::to_string(occurrence);
-  return name;
+  return numbered(row.scope, row.name, occurrence);
+}
+
+std::string journal::next_outside_name(const std::string& scope, const std::string& name) const {
+  int occurrence = 1;
+  if (const auto found = openings_.find(scope); found != openings_.end())
+    for (const int other : found->second)
+      if (at(other).name == name) ++occurrence;
+  return numbered(scope, name, occurrence);
 }
 
 }  // namespace settle::sagas

@@ -77,6 +77,8 @@ class journal {
 
   // How the outside knows what row n has opened: scope, name, and its number if it is not the first such.
   std::string outside_name(int n) const;
+  // Of the next thing of this name that is opened there.
+  std::string next_outside_name(const std::string& scope, const std::string& name) const;
 
  private:
   std::deque<journal_row> rows_;                      // stay where they are

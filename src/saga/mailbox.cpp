@@ -37,14 +37,30 @@ void mailbox::lock(transaction& tx, const std::set<event_key>& keys) const {
 }
 
 std::int64_t mailbox::deliver(transaction& tx, std::span<const arrived_event> events) const {
+  return deliver(tx, events, false);
+}
+
+std::int64_t mailbox::deliver_wanted(transaction& tx, std::span<const arrived_event> events) const {
+  return deliver(tx, events, true);
+}
+
+std::int64_t mailbox::deliver(transaction& tx, std::span<const arrived_event> events, bool if_wanted) const {
   std::set<event_key> keys;
+  for (const auto& one : events) keys.insert({one.type, one.key});
+  if (keys.empty()) return 0;
+  lock(tx, keys);
+  if (if_wanted) {
+    namespace columns = queries::saga::find_waiting_columns;
+    const auto wanted = tx.execute(queries::saga::find_waiting, {host_, pairs_list(keys)});
+    keys.clear();
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      keys.insert({wanted[i][columns::type].text(), wanted[i][columns::key].text()});
+  }
   std::vector<parameters> rows;
   const auto now = tx.env().now();
-  for (const auto& one : events) {
-    keys.insert({one.type, one.key});
-    rows.push_back({host_, one.type, one.key, one.id, blob{one.payload}, now});
-  }
-  lock(tx, keys);
+  for (const auto& one : events)
+    if (keys.contains({one.type, one.key}))
+      rows.push_back({host_, one.type, one.key, one.id, blob{one.payload}, now});
   const auto added = tx.execute_many(queries::saga::add_mail, rows);
   pair(tx, keys, {});
   return std::ranges::count(added, 1);

@@ -38,6 +38,9 @@ class mailbox {
   // were new.
   std::int64_t deliver(transaction& tx, std::span<const arrived_event> events) const;
 
+  // The same, of those alone that somebody waits for already. Returns how many these were.
+  std::int64_t deliver_wanted(transaction& tx, std::span<const arrived_event> events) const;
+
   // All of these are of a tick, whose sagas have been written to nothing but memory yet. Keys are locked once
   // per transaction, before any of them.
   void lock(transaction& tx, const std::set<event_key>& keys) const;
@@ -53,6 +56,7 @@ class mailbox {
   void give_back(transaction& tx, std::span<const new_wait> waits) const;
 
  private:
+  std::int64_t deliver(transaction& tx, std::span<const arrived_event> events, bool if_wanted) const;
   std::map<wait_id, std::string> pair(transaction& tx, const std::set<event_key>& keys,
                                       const std::set<std::int64_t>& ours) const;
   std::string host_;

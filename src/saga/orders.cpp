@@ -39,7 +39,8 @@ std::string order_text(const stored_order& of) {
   return to_json({{"order", std::string(to_string(of.what))},
                   {"who", of.who},
                   {"reason", of.reason},
-                  {"result", of.result}});
+                  {"result", of.result},
+                  {"by", of.by_parent ? "parent" : "operator"}});
 }
 
 std::optional<stored_order> read_order(std::string_view text) try {
@@ -51,7 +52,7 @@ std::optional<stored_order> read_order(std::string_view text) try {
   const auto found = std::ranges::find(order_names, member("order"));
   if (found == order_names.end()) return std::nullopt;
   return stored_order{static_cast<saga_order>(found - order_names.begin()), member("who"), member("reason"),
-                      member("result")};
+                      member("result"), member("by") == "parent"};
 } catch (const error&) {
   return std::nullopt;
 }

@@ -14,6 +14,7 @@ struct stored_order {
   std::string who = {};
   std::string reason = {};
   std::string result = {};
+  bool by_parent = false;  // an abort, which counts for what has completed too
 };
 
 std::string order_text(const stored_order& of);

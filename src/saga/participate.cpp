@@ -34,8 +34,10 @@ guard_row read(transaction& tx, const saga_call& what, int op) {
 }
 
 saga_entry enter(transaction& tx, const saga_call& what) {
-  const auto raised = tx.execute(queries::saga::raise_guard, {what.saga, what.epoch, tx.env().now()});
-  if (raised.affected() == 0) return {what, participation::stale, {}};
+  if (what.epoch != saga_call::no_epoch) {
+    const auto raised = tx.execute(queries::saga::raise_guard, {what.saga, what.epoch, tx.env().now()});
+    if (raised.affected() == 0) return {what, participation::stale, {}};
+  }
   if (what.op == saga_op::act) {
     if (add(tx, what, act_op)) return {what, participation::fresh, {}};
     auto known = read(tx, what, act_op);

@@ -4,6 +4,7 @@
 
 #include "base/quadratic_wait.hpp"
 #include "saga/body_run.hpp"
+#include "saga/commands.hpp"
 #include "saga/orders.hpp"
 
 namespace settle::sagas {
@@ -12,14 +13,22 @@ void progress::run(std::span<const call_answer> answers) {
   of_.held_now = false;
   of_.wants_more = false;
   of_.steps = of_.undos = of_.replays = 0;
-  if (of_.row.wanted) obey();
+  of_.retried.clear();
+  of_.took.clear();
+  of_.body_held = {};
+  of_.was_ordered = of_.row.wanted.has_value();
+  if (of_.was_ordered) obey();
   note_lost_calls();
   keep_deadline();
   run_body();  // who waits for an answer decides what follows from it
   for (const auto& one : answers) take(one);
+  for (const int n : of_.overdue_replies) take_no_reply(n);
+  keep_deadline();
   send_due();
   run_body();
   if (of_.status == saga_status::compensating) undo();
+  // What came while it was held was not looked at.
+  if (of_.was_ordered && of_.status == saga_status::running) of_.wants_more = true;
 }
 
 // A call whose answer nobody here will get: that of a process which was replaced, or of this one before it
@@ -29,6 +38,7 @@ void progress::note_lost_calls() {
     const bool undo = row.kind == row_kind::undo_intent;
     if (row.kind != row_kind::intent && !undo) continue;
     const int n = undo ? *row.of : row.n;
+    if (of_.rows.at(n).kind == row_kind::child || is_command(of_, row)) continue;
     const bool answered =
         undo ? of_.rows.about(n, row_kind::undone) != nullptr : of_.rows.answer_of(n) != nullptr;
     if (answered || of_.calls.contains({n, undo})) continue;
@@ -45,13 +55,18 @@ void progress::note_lost_calls() {
 
 void progress::keep_deadline() {
   if (of_.status != saga_status::running || !of_.row.deadline || *of_.row.deadline > of_.now) return;
-  if (of_.is_calling()) return;  // its answers come first
+  if (pivot_passed(of_.rows, of_.lookup())) {
+    of_.row.deadline.reset();
+    return;
+  }
+  is_too_late_ = true;
+  if (of_.is_calling()) return;  // its answers come first, and nothing new is begun
   of_.row.deadline.reset();
-  if (!pivot_passed(of_.rows, of_.lookup())) of_.fail("its deadline has passed");
+  of_.fail("its deadline has passed");
 }
 
 void progress::run_body() {
-  if (of_.status != saga_status::running) return;
+  if (of_.status != saga_status::running || is_too_late_) return;
   if (!of_.body) {
     if (of_.retry_at && *of_.retry_at > of_.now) return;
     of_.body = std::make_unique<body_run>(of_);
@@ -112,6 +127,17 @@ void progress::take_performed(const call_answer& answer, open_call& call) {
   }
 }
 
+// It was sent, so it may have been done, or may still be.
+void progress::take_no_reply(int n) {
+  const auto row = of_.rows.at(n);
+  const std::string why = "nobody has answered it in time";
+  if (of_.rows.about(n, row_kind::unknown) == nullptr)
+    of_.note({.kind = row_kind::unknown, .scope = row.scope, .name = row.name, .result = why, .of = n});
+  of_.last_error = row.name + ": " + why;
+  open_call none;
+  if (of_.status == saga_status::running) give_up(n, none, why);
+}
+
 // The undo may follow from it later, so it is noted before anything else is done about it.
 void progress::outcome_unknown(int n, open_call& call, const std::string& why, duration at_least) {
   const auto row = of_.rows.at(n);
@@ -144,6 +170,7 @@ void progress::repeat_later(int n, bool undo, open_call& call, const std::string
       give_up(n, call, why);
     return;
   }
+  of_.retried.push_back(step->name);
   call.retry_at =
       of_.now + std::max(at_least, quadratic_wait(call.attempts, step->retry.wait, step->retry.wait_max));
 }
@@ -205,7 +232,7 @@ void progress::send_due() {
 void progress::undo() {
   of_.body.reset();
   while (of_.status == saga_status::compensating) {
-    if (of_.is_calling()) return;  // what is under way in another branch ends first
+    if (of_.is_calling() || awaits_replies(of_)) return;  // what is under way in another branch ends first
     const auto next = next_undo(of_.rows, of_.lookup());
     if (!next) return end_undo();
     const auto row = of_.rows.at(next->n);
@@ -216,6 +243,10 @@ void progress::undo() {
                       next->n);
     }
     if (of_.retry_at && *of_.retry_at > of_.now) return;
+    if (next->need == undo_need::child) {
+      if (!undo_child(next->n)) return;
+      continue;
+    }
     if (!in_.take_step()) {
       of_.wants_more = true;
       return;
@@ -232,8 +263,15 @@ void progress::undo() {
 
 bool progress::undo_local(int n, const detail::step_core& step) {
   const auto row = of_.rows.at(n);
+  const auto* answer = row.kind == row_kind::intent ? of_.rows.about(n, row_kind::outcome) : &row;
+  const auto* result = answer != nullptr && answer->result ? &*answer->result : nullptr;
   const auto ended = in_.perform([&](transaction& tx) {
-    step.undo(&tx, nullptr, row.input.value_or(""), &*row.result);
+    if (step.command) {
+      call via(of_.order_of(n, call_op::undo).facts);
+      step.undo(&tx, &via, row.input.value_or(""), result);
+    } else {
+      step.undo(&tx, nullptr, row.input.value_or(""), result);
+    }
     return std::string();
   });
   if (ended.how == performed::end::aborted) return false;
@@ -241,6 +279,8 @@ bool progress::undo_local(int n, const detail::step_core& step) {
     const bool passing = ended.why != failure_class::permanent;
     if (!passing || !of_.retry_later(step.retry, true, ended.why, ended.error))
       of_.hold("the undo of " + step.name + " has failed: " + ended.error, n);
+    else
+      of_.retried.push_back(step.name);
     return false;
   }
   of_.note({.kind = row_kind::undone, .scope = row.scope, .name = row.name, .of = n});
@@ -258,6 +298,46 @@ void progress::undo_remote(int n) {
   in_.calls.push_back(of_.order_of(n, call_op::undo));
 }
 
+// By its own owner. What comes before it in this journal waits until that has ended, also while it is HELD.
+bool progress::undo_child(int n) {
+  const auto row = of_.rows.at(n);
+  const auto order = [&] {
+    in_.kin.undos.push_back({of_.child_id(n), of_.rows.last(row_kind::undo_begun)->result.value_or("")});
+    of_.wants_more = true;
+    return false;
+  };
+  if (of_.rows.about(n, row_kind::undo_intent) == nullptr) {
+    of_.note({.kind = row_kind::undo_intent, .scope = row.scope, .name = row.name, .of = n});
+    return order();
+  }
+  const auto found = of_.children.find(n);
+  if (found == of_.children.end()) {
+    of_.hold(of_.child_text(n) + ", which has to be undone, is not there", n);
+    return false;
+  }
+  const auto& child = found->second;
+  switch (child.status) {
+    case saga_status::failed:
+    case saga_status::compensated:
+      of_.note({.kind = row_kind::undone, .scope = row.scope, .name = row.name, .of = n});
+      ++of_.undos;
+      of_.succeeded();
+      return true;
+    case saga_status::completed:
+      return order();
+    case saga_status::held:
+      of_.last_error = "it waits for " + of_.child_text(n) + ", which is HELD: " + child.error;
+      return false;
+    case saga_status::running:
+      if (!child.is_ordered) return order();
+      [[fallthrough]];
+    case saga_status::compensating:
+      of_.last_error = "it waits until " + of_.child_text(n) + " is undone";
+      return false;
+  }
+  return false;
+}
+
 void progress::end_undo() {
   of_.last_error = of_.rows.last(row_kind::undo_begun)->result.value_or("");
   of_.end(anything_ran(of_.rows) ? saga_status::compensated : saga_status::failed);
@@ -270,6 +350,17 @@ bool progress::mark_done(int n, const std::string& result) {
   return true;
 }
 
+// Its parent is undone: this one as well, also if it had completed.
+void progress::obey_parent(const std::string& why) {
+  if (of_.rows.last(row_kind::undo_begun) != nullptr) return;  // it is at it
+  of_.note({.kind = row_kind::operated, .name = "undo", .result = "its parent: " + why});
+  of_.succeeded();
+  std::erase_if(of_.calls, [](const auto& one) { return !one.second.out; });
+  of_.body.reset();
+  of_.status = saga_status::running;
+  of_.fail("its parent is undone: " + why);
+}
+
 void progress::obey() {
   const auto order = read_order(*of_.row.wanted);
   of_.row.wanted.reset();
@@ -277,6 +368,7 @@ void progress::obey() {
     order_refused_ = "this program does not know the order";
     return;
   }
+  if (order->by_parent) return obey_parent(order->reason);
   const bool undoing = of_.rows.last(row_kind::undo_begun) != nullptr;
   const auto* held = of_.rows.last(row_kind::held);
   const bool is_held = of_.status == saga_status::held;

@@ -23,12 +23,14 @@ class progress {
 
  private:
   void obey();
+  void obey_parent(const std::string& why);
   bool mark_done(int n, const std::string& result);
   void note_lost_calls();
   void keep_deadline();
   void run_body();
 
   void take(const call_answer& answer);
+  void take_no_reply(int n);
   void take_performed(const call_answer& answer, open_call& call);
   void note_for_undo(const call_answer& answer);
   void take_undone(const call_answer& answer, open_call& call);
@@ -40,11 +42,13 @@ class progress {
   void undo();
   bool undo_local(int n, const detail::step_core& step);
   void undo_remote(int n);
+  bool undo_child(int n);
   void end_undo();
 
   instance& of_;
   tick_work& in_;
   std::string order_refused_;
+  bool is_too_late_ = false;  // its deadline has passed
 };
 
 }  // namespace settle::sagas

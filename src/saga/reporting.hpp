@@ -1,11 +1,19 @@
 // What a host says about its work: counts, log lines, and the event that asks a person for help.
 #pragma once
 
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "saga/instance.hpp"
+#include "saga/shared.hpp"
 #include "settle/database.hpp"
+#include "settle/metrics.hpp"
 #include "settle/saga.hpp"
 
 namespace settle::sagas {
@@ -23,11 +31,25 @@ class reporting {
 
   saga_counts counts() const;
 
+  // Sagas of this host that no process knows, as a gauge.
+  void stranded(const std::vector<stranded_sagas>& all);
+
  private:
   void ended(const instance& of);
+  void tell_rows(const instance& of);
+  void tell(const instance& of, const std::string& step, std::string_view outcome,
+            std::optional<duration> took = std::nullopt);
+
+  struct told {
+    std::int64_t count = 0;
+    time_counts times = {};
+  };
+  using step_outcome = std::tuple<std::string, std::string, std::string_view>;  // type, step, outcome
 
   const environment& env_;
   std::string host_;
+  std::map<step_outcome, told> told_;  // since the last tick
+  std::map<std::pair<std::string, std::string>, std::int64_t> stranded_;  // by type and version, as last told
   mutable std::mutex mutex_;
   saga_counts counts_;
 };

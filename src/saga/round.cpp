@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "queries/saga.hpp"
+#include "saga/commands.hpp"
 #include "saga/engine.hpp"
 #include "saga/progress.hpp"
 #include "saga/seams.hpp"
@@ -100,6 +101,7 @@ void saga_host::engine::find_own_calls(instance& of) const {
     const bool undo = row.kind == sagas::row_kind::undo_intent;
     if (!undo && row.kind != sagas::row_kind::intent) continue;
     const int n = undo ? *row.of : row.n;
+    if (of.rows.at(n).kind == sagas::row_kind::child || sagas::is_command(of, row)) continue;
     const bool coming = undo ? is_coming(n, sagas::call_op::undo)
                              : is_coming(n, sagas::call_op::perform) || is_coming(n, sagas::call_op::find);
     if (coming) of.calls[{n, undo}] = {.attempts = of.attempts, .out = true};
@@ -144,8 +146,13 @@ void saga_host::engine::commit_round(round& of, const std::stop_token& cancel) {
   auto tx = db_.begin(cancel);
   check_fences(tx, of);
   meet(tx, of);
+  read_children(tx, of);
   transaction_parts::end(tx);
-  sagas::tick now(db_, tx, caution_.level(), {options_.steps_max, options_.batch_time, &keys_});
+  sagas::tick now(
+      db_, tx, caution_.level(),
+      {options_.steps_max, options_.batch_time, &keys_, [this](const auto& type) {
+         return kinds_.contains(sagas::kind_number(options_.name, type.type, type.version));
+       }});
   std::vector<instance*> ran;
   for (const auto& [no, one] : of.sagas) {
     if (!ran.empty() && now.is_full()) break;
@@ -155,6 +162,7 @@ void saga_host::engine::commit_round(round& of, const std::stop_token& cancel) {
     if (const auto found = of.answers.find(no); found != of.answers.end())
       std::ranges::copy_if(found->second, std::back_inserter(answers),
                            [&](const auto& a) { return a.epoch == one->epoch; });
+    tx.set_cause(one->cause());
     sagas::progress step(*one, now);
     step.run(answers);
     if (now.failure()) std::rethrow_exception(now.failure());
@@ -162,32 +170,41 @@ void saga_host::engine::commit_round(round& of, const std::stop_token& cancel) {
     ran.push_back(one);
   }
   part(tx, ran);
-  write(tx, ran);
+  write(tx, ran, now.kin);
   committed(ran, std::move(now.calls));
 }
 
-void saga_host::engine::write(owned_transaction& tx, std::span<instance* const> ran) {
+void saga_host::engine::write(owned_transaction& tx, std::span<instance* const> ran,
+                              const sagas::kin_work& kin) {
+  const auto relatives = family_of(ran, kin);
+  lock_family(tx, ran, relatives);
   std::vector<parameters> rows, written;
   for (const auto* one : ran) {
     sagas::append_rows(rows, *one);
     written.push_back(sagas::saga_values(*one));
-    if (one->held_now) sagas::publish_alert(tx, options_.name, *one);
+    if (!one->held_now) continue;
+    tx.set_cause(one->cause());
+    sagas::publish_alert(tx, options_.name, *one);
   }
-  const std::vector<repeated> last = {{queries::saga::add_row, rows}, {sagas::writing_saga(), written}};
+  std::vector<repeated> last = {{queries::saga::add_row, rows}, {sagas::writing_saga(), written}};
+  if (!relatives.starts.empty()) last.push_back({queries::saga::start_child, relatives.starts});
+  if (!relatives.undos.empty()) last.push_back({queries::saga::undo_child, relatives.undos});
+  if (!relatives.wakes.empty()) last.push_back({queries::saga::wake_saga, relatives.wakes});
   tx.commit_with(last, "saga.tick");
 }
 
 // Bodies that wait leave memory; those that wait for an answer, or were interrupted, go on soon.
 void saga_host::engine::committed(std::span<instance* const> ran, std::vector<sagas::call_order> calls) {
-  report_.tick_ended();
   for (auto* one : ran) {
-    one->rows_stored = one->rows.rows().size();
     report_.went_on(*one);
+    one->rows_stored = one->rows.rows().size();
+    one->row.status = one->status;
     std::erase_if(answers_, [&](const auto& a) { return a.no == one->row.no; });
     const auto due = one->due_at();
     const bool soon = one->is_calling() || (due && *due - one->now <= kept_for);
     if (!soon || in_memory_.size() > in_memory_max) in_memory_.erase(one->row.no);
   }
+  report_.tick_ended();
   with_fault_points(env(), "saga.send", [&] { calls_.send(std::move(calls)); });
 }
 
@@ -214,7 +231,7 @@ void saga_host::engine::charge(const round& of, const error& why, const std::sto
   if (!one.retry_later({}, undoing, class_of(why), why.what()))
     one.hold(std::string("its transaction cannot be committed: ") + why.what());
   instance* const ran[] = {&one};
-  write(tx, ran);
+  write(tx, ran, {});
   report_.went_on(one);
   in_memory_.erase(no);
 }

@@ -11,6 +11,11 @@ namespace {
 
 static_assert(queries::saga::find_due_columns::all == queries::saga::read_sagas_columns::all);
 
+origin read_origin(const std::string& text) {
+  auto all = attributes_from_json(text);
+  return {all["correlationid"], {}, all["traceparent"], all["tracestate"]};
+}
+
 stored_saga read_saga(const result::row& row) {
   namespace columns = queries::saga::read_sagas_columns;
   stored_saga found;
@@ -27,6 +32,8 @@ stored_saga read_saga(const result::row& row) {
   if (!row[columns::deadline_at].is_null()) found.deadline = row[columns::deadline_at].time();
   found.input = row[columns::input].bytes();
   if (!row[columns::last_error].is_null()) found.last_error = row[columns::last_error].text();
+  if (!row[columns::parent_no].is_null()) found.parent_no = row[columns::parent_no].integer();
+  if (!row[columns::origin].is_null()) found.came_with = read_origin(row[columns::origin].text());
   return found;
 }
 
@@ -66,6 +73,14 @@ std::int64_t kind_number(std::string_view host, std::string_view type, int versi
   append_part(parts, type);
   append_part(parts, std::to_string(version));
   return static_cast<std::int64_t>(stable_hash(parts) >> 1);
+}
+
+std::optional<std::string> origin_text(const origin& of) {
+  attributes all;
+  if (!of.correlation_id.empty()) all["correlationid"] = of.correlation_id;
+  if (!of.traceparent.empty()) all["traceparent"] = of.traceparent;
+  if (!of.tracestate.empty()) all["tracestate"] = of.tracestate;
+  return all.empty() ? std::nullopt : std::optional(to_json(all));
 }
 
 std::string json_list(std::span<const std::int64_t> numbers) {

@@ -19,6 +19,9 @@ int shard_of(saga_id of);
 // Of a host's type and version; the same in every process.
 std::int64_t kind_number(std::string_view host, std::string_view type, int version);
 
+// Of who starts a saga, as it is stored; nothing: he has no cause.
+std::optional<std::string> origin_text(const origin& of);
+
 std::string json_list(std::span<const std::int64_t> numbers);
 
 // Of a kind, in these shards, at most so many: those that are due longest.

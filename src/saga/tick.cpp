@@ -75,8 +75,15 @@ performed tick::aborted() {
   return {.how = performed::end::aborted};
 }
 
-// A step that fails before it has sent anything has failed alone, whoever shares the transaction.
 performed tick::perform(const std::function<std::string(transaction&)>& work) {
+  const auto began = clock();
+  auto ended = perform_now(work);
+  in_steps_ += clock() - began;
+  return ended;
+}
+
+// A step that fails before it has sent anything has failed alone, whoever shares the transaction.
+performed tick::perform_now(const std::function<std::string(transaction&)>& work) {
   if (level_ != care::plain) return perform_alone(work);
   try {
     performed done{.result = run(work)};

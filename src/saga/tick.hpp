@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <stdexcept>
 
 #include "saga/events.hpp"
@@ -47,6 +48,7 @@ class tick final : public tick_work {
     std::size_t steps_max = 0;  // of one saga; 0: one, and it sees its result when that is committed
     duration time_max{};
     const key_readers* events = nullptr;  // that the host listens to
+    std::function<bool(const detail::saga_definition&)> knows = {};
   };
   tick(database& db, owned_transaction& tx, care level, const limits& within);
 
@@ -61,10 +63,15 @@ class tick final : public tick_work {
     return within_.events != nullptr && within_.events->contains(event_type);
   }
 
+  timestamp clock() const override { return db_.env().now(); }
+  duration spent_in_steps() const override { return in_steps_; }
+  bool knows(const detail::saga_definition& type) const override { return within_.knows(type); }
+
   // Why nothing of it may be committed; null if it may.
   const std::exception_ptr& failure() const { return failure_; }
 
  private:
+  performed perform_now(const std::function<std::string(transaction&)>& work);
   std::string run(const std::function<std::string(transaction&)>& work);
   performed perform_alone(const std::function<std::string(transaction&)>& work);
   performed aborted();
@@ -75,6 +82,7 @@ class tick final : public tick_work {
   limits within_;
   timestamp started_;
   std::size_t steps_ = 0;
+  duration in_steps_{};
   bool read_beside_ = false;
   std::exception_ptr failure_;
 };

@@ -8,7 +8,8 @@ namespace settle::sagas {
 
 // A refusal that follows an unknown attempt says nothing about that attempt.
 bool may_have_run(const journal& of, const journal_row& row) {
-  if (row.kind == row_kind::done || row.kind == row_kind::child) return true;
+  if (row.kind == row_kind::done) return true;
+  if (row.kind == row_kind::child) return of.about(row.n, row_kind::refused) == nullptr;
   if (row.kind != row_kind::intent) return false;
   const auto* answer = of.answer_of(row.n);
   if (answer != nullptr && answer->kind == row_kind::outcome) return true;
@@ -19,6 +20,7 @@ bool may_have_run(const journal& of, const journal_row& row) {
 undo_need need_of(const journal& of, const journal_row& row, const step_lookup& lookup) {
   if (!opens(row) || !may_have_run(of, row) || of.about(row.n, row_kind::undone) != nullptr)
     return undo_need::none;
+  if (row.kind == row_kind::child) return undo_need::child;
   const auto facts = lookup(row.name);
   if (!facts) return undo_need::hold;
   const auto* answer = of.answer_of(row.n);
@@ -35,7 +37,7 @@ std::optional<undo_item> next_undo(const journal& of, const step_lookup& lookup)
 
 bool pivot_passed(const journal& of, const step_lookup& lookup, int except) {
   return std::ranges::any_of(of.rows(), [&](const journal_row& row) {
-    if (row.n == except || !opens(row) || row.name.empty() || !may_have_run(of, row)) return false;
+    if (row.n == except || !opens(row) || row.name.empty() || row.kind == row_kind::child || !may_have_run(of, row)) return false;
     const auto facts = lookup(row.name);
     return facts && facts->pivot;
   });

@@ -20,6 +20,7 @@ enum class undo_need {
   none,            // it cannot have run, or it has no undo and needs none
   with_result,     // it was done
   without_result,  // it may have been done
+  child,           // a saga of its own is to be undone
   hold,            // it may have been done and cannot be undone, or nobody here knows what it is
 };
 

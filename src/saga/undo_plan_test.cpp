@@ -5,7 +5,7 @@
 namespace settle::sagas {
 
 inline void PrintTo(undo_need of, std::ostream* out) {
-  constexpr const char* names[] = {"none", "with_result", "without_result", "hold"};
+  constexpr const char* names[] = {"none", "with_result", "without_result", "child", "hold"};
   *out << names[static_cast<int>(of)];
 }
 
@@ -35,6 +35,18 @@ TEST_F(undo_plans, undo_what_was_done_and_has_an_undo) {
   add(row_kind::outcome, asked);
   EXPECT_EQ(need(j, asked), undo_need::with_result);
   EXPECT_EQ(need(j, j.append({.kind = row_kind::timer}).n), undo_need::none);
+}
+
+// Proves S2
+TEST_F(undo_plans, undo_children_unless_they_have_ended_with_nothing_done) {
+  const auto child = j.append({.kind = row_kind::child, .name = "undoable pivot"}).n;
+  EXPECT_EQ(need(j, child), undo_need::child) << "it is under way, or has completed";
+  EXPECT_FALSE(pivot_passed(j, facts)) << "its name is that of a saga, not of a step";
+  const auto failed = j.append({.kind = row_kind::child, .name = "other"}).n;
+  add(row_kind::refused, failed);
+  EXPECT_EQ(need(j, failed), undo_need::none) << "it has undone itself";
+  add(row_kind::undone, child);
+  EXPECT_EQ(need(j, child), undo_need::none);
 }
 
 // Proves S2

@@ -417,4 +417,45 @@ TEST_P(broker_conformance, calls_to_a_broker_that_does_not_answer_end_when_they_
   storage().hang(false);
 }
 
+// What a timeout waits for. Proves S3
+TEST_P(broker_conformance, a_backlog_is_done_when_every_member_has_acknowledged_what_was_there_and_not_later) {
+  auto broker = open_with_group();
+  auto one = broker->subscribe({"group", {"orders"}});
+  auto other = open();
+  auto two = other->subscribe({"group", {"orders"}});
+  rebalance({one.get(), two.get()});
+  auto nothing = broker->backlog_of("group", {"orders"}, {});
+  if (!nothing) GTEST_SKIP() << "this broker cannot tell";
+  const auto ends = [&](backlog& which, int turns = 100) {
+    for (int i = 0; i < turns; ++i) {
+      one->fetch(0);
+      two->fetch(0);
+      if (which.is_done()) return true;
+      if (quiet_time > duration::zero()) std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  };
+  EXPECT_TRUE(ends(*nothing));
+  publish_all(*broker, numbered(32, 16));
+  auto all = broker->backlog_of("group", {"orders"}, {});
+  EXPECT_FALSE(all->is_done());
+  publish_all(*broker, {make_message(100, "later")});
+  std::vector<delivery> first, second;
+  for (int i = 0; i < 500 && first.size() + second.size() < 33; ++i) {
+    std::ranges::move(one->fetch(10).deliveries, std::back_inserter(first));
+    std::ranges::move(two->fetch(10).deliveries, std::back_inserter(second));
+    if (quiet_time > duration::zero()) std::this_thread::sleep_for(10ms);
+  }
+  ASSERT_EQ(first.size() + second.size(), 33U);
+  ASSERT_FALSE(first.empty() || second.empty());
+  const auto came_later = [](const delivery& it) { return it.content.key == "later"; };
+  std::erase_if(first, came_later);
+  std::erase_if(second, came_later);
+  EXPECT_FALSE(ends(*all, 10)) << "nothing is acknowledged";
+  one->acknowledge(tags_of(first));
+  EXPECT_FALSE(ends(*all, 10)) << "the other member still has some";
+  two->acknowledge(tags_of(second));
+  EXPECT_TRUE(ends(*all)) << "what came later does not count";
+}
+
 }  // namespace settle::test

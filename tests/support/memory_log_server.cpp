@@ -216,6 +216,41 @@ class memory_log_subscription final : public subscription {
   memory_arrivals arrivals_;
 };
 
+class memory_log_backlog final : public backlog {
+ public:
+  memory_log_backlog(memory_log_server& server, const environment& env, std::string group,
+                     const std::vector<std::string>& topics)
+      : server_(server), env_(env), group_(std::move(group)) {
+    const std::scoped_lock lock(server_.common_->mutex);
+    for (const auto& topic : topics) {
+      const auto known = server_.state_->topics.find(std::string_view(topic));
+      if (known == server_.state_->topics.end()) continue;
+      for (std::uint32_t i = 0; i < known->second.size(); ++i)
+        if (!known->second[i].empty()) ends_[{topic, i}] = known->second[i].size();
+    }
+  }
+  bool is_done(const call_limits& limits) override {
+    server_.reach(env_, limits);
+    const std::scoped_lock lock(server_.common_->mutex);
+    auto& shares = server_.group(group_).shares;
+    return std::ranges::all_of(ends_, [&](const auto& one) {
+      const auto topic = shares.find(std::string_view(one.first.topic));
+      return topic != shares.end() && topic->second[one.first.partition].committed >= one.second;
+    });
+  }
+
+ private:
+  memory_log_server& server_;
+  environment env_;
+  std::string group_;
+  std::map<memory_log_server::place, std::uint64_t> ends_;
+};
+
+std::unique_ptr<backlog> memory_log_server::backlog_of(const environment& env, const std::string& name,
+                                                       const std::vector<std::string>& topics) {
+  return std::make_unique<memory_log_backlog>(*this, env, name, topics);
+}
+
 broker_traits memory_log_server::traits() const { return {}; }
 
 std::unique_ptr<subscription> memory_log_server::subscribe(const environment& env,

@@ -30,6 +30,7 @@ class memory_log_server final : public memory_server {
 
  private:
   friend class memory_log_subscription;
+  friend class memory_log_backlog;
   using member_id = std::uint64_t;
 
   struct place {
@@ -77,6 +78,8 @@ class memory_log_server final : public memory_server {
   void store(const message& what, timestamp now, int partitions) override;
   std::unique_ptr<subscription> subscribe(const environment& env, const subscribe_options& options,
                                           int partitions) override;
+  std::unique_ptr<backlog> backlog_of(const environment& env, const std::string& group,
+                                      const std::vector<std::string>& topics) override;
 
   // What a member's connection asks. All under the mutex.
   member_id join(const subscribe_options& options, timestamp now, int partitions);

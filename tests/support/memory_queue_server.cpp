@@ -80,6 +80,35 @@ class memory_queue_subscription final : public subscription {
   memory_arrivals arrivals_;
 };
 
+class memory_queue_backlog final : public backlog {
+ public:
+  memory_queue_backlog(memory_queue_server& server, const environment& env, std::string group)
+      : server_(server), env_(env), group_(std::move(group)), end_(server_.state_->places) {}
+  bool is_done(const call_limits& limits) override {
+    server_.reach(env_, limits);
+    const std::scoped_lock lock(server_.common_->mutex);
+    const auto& of = server_.group(group_);
+    const auto was_there = [&](std::uint64_t place) { return place <= end_; };
+    for (const auto& [place, unused] : of.waiting)
+      if (was_there(place)) return false;
+    for (const auto& [unused, one] : of.pending)
+      if (was_there(one.place)) return false;
+    return true;
+  }
+
+ private:
+  memory_queue_server& server_;
+  environment env_;
+  std::string group_;
+  std::uint64_t end_;
+};
+
+std::unique_ptr<backlog> memory_queue_server::backlog_of(const environment& env, const std::string& name,
+                                                         const std::vector<std::string>&) {
+  const std::scoped_lock lock(common_->mutex);
+  return std::make_unique<memory_queue_backlog>(*this, env, name);
+}
+
 broker_traits memory_queue_server::traits() const {
   return {.has_owners = false,
           .has_positions = false,

@@ -29,6 +29,7 @@ class memory_queue_server final : public memory_server {
 
  private:
   friend class memory_queue_subscription;
+  friend class memory_queue_backlog;
   using session_id = std::uint32_t;
 
   struct queued {
@@ -58,6 +59,8 @@ class memory_queue_server final : public memory_server {
   void store(const message& what, timestamp now, int partitions) override;
   std::unique_ptr<subscription> subscribe(const environment& env, const subscribe_options& options,
                                           int partitions) override;
+  std::unique_ptr<backlog> backlog_of(const environment& env, const std::string& group,
+                                      const std::vector<std::string>& topics) override;
 
   // What a member's connection asks. All under the mutex.
   session_id connect(const std::string& group, timestamp now);

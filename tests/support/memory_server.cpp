@@ -68,6 +68,12 @@ class memory_connection final : public broker, public publisher {
     return server_.publish(batch, limits, env_, partitions_);
   }
 
+  std::unique_ptr<backlog> backlog_of(const std::string& group, const std::vector<std::string>& topics,
+                                      const call_limits& limits) override {
+    server_.reach(env_, limits);
+    return server_.backlog_of(env_, group, topics);
+  }
+
   std::unique_ptr<subscription> subscribe(const subscribe_options& options) override {
     check_subscription(options);
     server_.reach(env_, {});

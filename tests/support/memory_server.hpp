@@ -84,6 +84,8 @@ class memory_server {
   virtual void store(const message& what, timestamp now, int partitions) = 0;  // under the mutex
   virtual std::unique_ptr<subscription> subscribe(const environment& env, const subscribe_options& options,
                                                   int partitions) = 0;
+  virtual std::unique_ptr<backlog> backlog_of(const environment& env, const std::string& group,
+                                              const std::vector<std::string>& topics) = 0;
   void changed() { ++common_->changes; }
 
   shared_ptr_of<common_state> common_ = make_in_shared_memory<common_state>();

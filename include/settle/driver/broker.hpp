@@ -175,6 +175,17 @@ class subscription {
   virtual wakeup& arrivals() = 0;
 };
 
+// What a group had still to do at one moment (broker::backlog_of). What comes later does not count, so that
+// it ends under any load.
+class backlog {
+ public:
+  virtual ~backlog() = default;
+
+  // True: the group has acknowledged all of it, and stays so. False: it has not, or nobody knows. A broker
+  // may have lost the question; whoever has waited for long asks for another backlog.
+  virtual bool is_done(const call_limits& limits = {}) = 0;
+};
+
 struct subscribe_options {
   std::string group;                // the consumer's name: each group gets every message once
   std::vector<std::string> topics;  // what it listens to; at least one

@@ -34,6 +34,19 @@ group by g.name, t.name
 order by g.name, t.name
 limit $3
 
+-- Whether a group has not acknowledged all messages of some topics up to a position. $1: the group. $2: the topics, as JSON.
+-- name: waits_below
+with recursive parts(topic, partition) as (
+  select topic, 0 from broker_topics where name in (select value from json_each($2))
+  union all
+  select p.topic, p.partition + 1 from parts p join broker_topics t on t.topic = p.topic
+  where p.partition + 1 < t.partitions)
+select exists (select 1 from parts p where exists (
+  select 1 from broker_messages m
+  where m.topic = p.topic and m.partition = p.partition and m.position <= $3
+    and m.position > coalesce((select s.position from settle_shares s
+                               where s.scope = 'group/' || p.topic || '/' || $1 and s.share = p.partition), 0))) as waits
+
 -- A topic's messages lie in the index by partition: the first or last few of each are merged by the caller.
 -- name: first_positions
 select position from broker_messages

@@ -22,6 +22,12 @@ w as (select x.no, x.n, x.type, x.key, row_number() over (partition by x.type, x
       from settle.saga_waits x join meeting using (type, key) where x.host = $1)
 select e.id, w.no, w.n, e.payload from e join w using (type, key, place) order by w.no, w.n
 
+-- Which of these somebody waits for.
+-- name: find_waiting
+with meeting as materialized (
+  select x ->> 0 as type, x ->> 1 as key from jsonb_array_elements($2::jsonb) x)
+select distinct x.type, x.key from settle.saga_waits x join meeting using (type, key) where x.host = $1
+
 -- name: give_mail
 update settle.saga_mailbox set no = $2, n = $3 where id = $1
 

@@ -3,8 +3,8 @@ insert into settle.saga_kinds (kind, host, type, version) values ($1, $2, $3, $4
 
 -- Waits for whoever is just starting the same one, and skips if he commits.
 -- name: start_saga
-insert into settle.sagas (id, kind, shard, entity_id, input, due_at, deadline_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $6, $6) on conflict (id) do nothing
+insert into settle.sagas (id, kind, shard, entity_id, input, due_at, deadline_at, created_at, updated_at, origin)
+values ($1, $2, $3, $4, $5, $6, $7, $6, $6, $8) on conflict (id) do nothing
 
 -- name: read_start
 select kind, entity_id, input from settle.sagas where id = $1
@@ -12,7 +12,7 @@ select kind, entity_id, input from settle.sagas where id = $1
 -- $2 is a JSON array of shards. The first ones of each shard by the index, and of these the first: a backlog is not read.
 -- name: find_due
 select d.no, d.id, d.kind, d.shard, d.entity_id, d.status, d.wanted, d.wakes, d.attempts, d.calling, d.deadline_at, d.input,
-       d.due_at, d.last_error
+       d.last_error, d.parent_no, d.origin, d.due_at
 from jsonb_array_elements_text($2::jsonb) of_shard
 cross join lateral (select * from settle.sagas s
                     where s.kind = $1 and s.shard = of_shard::smallint and s.due_at <= $3
@@ -20,7 +20,7 @@ cross join lateral (select * from settle.sagas s
 order by d.due_at limit $4
 
 -- name: read_sagas
-select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, due_at, last_error
+select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, last_error, parent_no, origin, due_at
 from settle.sagas where no in (select jsonb_array_elements_text($1::jsonb)::bigint)
 
 -- name: next_due
@@ -51,8 +51,12 @@ where no = $1
 update settle.sagas set wanted = $2, due_at = 0, wakes = wakes + 1
 where id = $1 and ended_at is null and wanted is null
 
+-- A parent that has not ended may still want to undo its children.
 -- name: find_ended
-select no from settle.sagas where ended_at < $1 order by ended_at limit $2 for update skip locked
+select s.no from settle.sagas s
+where s.ended_at < $1
+  and not exists (select from settle.sagas p where p.no = s.parent_no and p.ended_at is null)
+order by s.ended_at limit $2 for update of s skip locked
 
 -- name: drop_journals
 delete from settle.saga_journal where no in (select jsonb_array_elements_text($1::jsonb)::bigint)

@@ -2,19 +2,19 @@
 insert into settle_saga_kinds (kind, host, type, version) values ($1, $2, $3, $4) on conflict do nothing
 
 -- name: start_saga
-insert into settle_sagas (id, kind, shard, entity_id, input, due_at, deadline_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $6, $6) on conflict (id) do nothing
+insert into settle_sagas (id, kind, shard, entity_id, input, due_at, deadline_at, created_at, updated_at, origin)
+values ($1, $2, $3, $4, $5, $6, $7, $6, $6, $8) on conflict (id) do nothing
 
 -- name: read_start
 select kind, entity_id, input from settle_sagas where id = $1
 
 -- name: find_due
-select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, due_at, last_error
+select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, last_error, parent_no, origin, due_at
 from settle_sagas where kind = $1 and due_at <= $3 and shard in (select value from json_each($2))
 order by due_at limit $4
 
 -- name: read_sagas
-select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, due_at, last_error
+select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, last_error, parent_no, origin, due_at
 from settle_sagas where no in (select value from json_each($1))
 
 -- name: next_due
@@ -42,8 +42,12 @@ where no = $1
 update settle_sagas set wanted = $2, due_at = 0, wakes = wakes + 1
 where id = $1 and ended_at is null and wanted is null
 
+-- A parent that has not ended may still want to undo its children.
 -- name: find_ended
-select no from settle_sagas where ended_at < $1 order by ended_at limit $2
+select s.no from settle_sagas s
+where s.ended_at < $1
+  and not exists (select 1 from settle_sagas p where p.no = s.parent_no and p.ended_at is null)
+order by s.ended_at limit $2
 
 -- name: drop_journals
 delete from settle_saga_journal where no in (select value from json_each($1))
