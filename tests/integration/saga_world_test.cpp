@@ -193,6 +193,25 @@ TEST_F(saga_worlds, let_a_step_do_something_else) {
   const auto id = world.start(place_order, "o-1", std::string("o-1"));
   EXPECT_EQ(world.effects(id), (texts{"reserve", "undo reserve"}));
   EXPECT_TRUE(has(world.last_error(id), "no money"));
+
+  const auto ask =
+      remote("ask", [](call&, const std::string&) {}).on_unknown(unknown::ask, [](call&, const std::string&) {
+        return found_step<void>{finding::never};
+      });
+  const auto asking = saga_of<std::string>("asking", 1, reserve, ask);
+  world.add(asking);
+  world.fail("ask", step_fault::lost_answer, 1);
+  const auto undone = world.start(asking, "o-2", std::string("o-2"));
+  world.advance(1min);
+  EXPECT_EQ(world.effects(undone), (texts{"reserve", "undo reserve"})) << "it says that it never was";
+  world.replace(
+      remote("ask", [](call&, const std::string&) {}).on_unknown(unknown::ask, [](call&, const std::string&) {
+        return found_step<void>{finding::done};
+      }));
+  world.fail("ask", step_fault::lost_answer, 1);
+  const auto done = world.start(asking, "o-3", std::string("o-3"));
+  world.advance(1min);
+  EXPECT_EQ(world.effects(done), (texts{"reserve", "ask"})) << "and here that it was";
 }
 
 // Proves S1, S4
