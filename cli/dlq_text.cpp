@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
 #include "base/time_text.hpp"
 #include "cli/message_text.hpp"
 #include "cli/table.hpp"
@@ -17,17 +16,6 @@ constexpr std::size_t error_shown_max = 60;  // bytes, in a table
 constexpr std::size_t key_shown_max = 40;
 constexpr std::size_t hex_shown_max = 512;
 constexpr std::size_t hex_per_line = 16;
-
-std::string cut(std::string_view text, std::size_t bytes_max) {
-  const auto line = one_line(text, bytes_max);
-  return for_terminal(line) + (text.size() > line.size() ? "…" : "");
-}
-
-// To the second, for tables.
-std::string short_time(timestamp at) {
-  auto text = to_rfc3339(at);
-  return text.substr(0, text.find('.')) + "Z";
-}
 
 std::string hex_text(std::string_view bytes) {
   std::string out;

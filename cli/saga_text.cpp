@@ -4,9 +4,6 @@
 
 #include <algorithm>
 
-#include "base/encoding.hpp"
-#include "base/text.hpp"
-#include "base/time_text.hpp"
 #include "cli/hints.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
@@ -20,16 +17,6 @@ using inspect::saga_entry;
 
 constexpr std::size_t error_shown_max = 60;  // bytes, in a table
 constexpr std::size_t value_shown_max = 100;
-
-std::string cut(std::string_view text, std::size_t bytes_max) {
-  const auto line = one_line(text, bytes_max);
-  return for_terminal(line) + (text.size() > line.size() ? "…" : "");
-}
-
-std::string short_time(timestamp at) {
-  auto text = to_rfc3339(at);
-  return text.substr(0, text.find('.')) + "Z";
-}
 
 std::string value_text(const std::optional<std::string>& bytes) {
   if (!bytes || bytes->empty()) return {};

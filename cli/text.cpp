@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/time_text.hpp"
 
 namespace settle::cli {
 namespace {
@@ -68,6 +69,16 @@ std::string for_terminal(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string cut(std::string_view text, std::size_t bytes_max) {
+  const auto line = one_line(text, bytes_max);
+  return for_terminal(line) + (text.size() > line.size() ? "…" : "");
+}
+
+std::string short_time(timestamp at) {
+  auto text = to_rfc3339(at);
+  return text.substr(0, text.find('.')) + "Z";
 }
 
 std::string safe_json_text(std::string_view text) {

@@ -1,6 +1,7 @@
 // Numbers, times and foreign text as people should see them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,6 +20,12 @@ bool is_printable(std::string_view text);
 // Foreign text on one line of a terminal. A stored name must not be able to move the cursor or to
 // change the title, so whatever is not printable is written as \xNN, and line breaks as \n.
 std::string for_terminal(std::string_view text);
+
+// The beginning of foreign text, on one line, with an ellipsis if that is not all of it.
+std::string cut(std::string_view text, std::size_t bytes_max);
+
+// To the second, for tables: 2026-01-31T12:00:00Z.
+std::string short_time(timestamp at);
 
 // JSON must be UTF-8. Arguments need not be, so an error that quotes one is made so.
 std::string safe_json_text(std::string_view text);

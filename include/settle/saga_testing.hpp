@@ -151,9 +151,9 @@ class saga_world {
 
   // Starts one in a new world of the same types, events, replaced and failing steps, plays the script, lets
   // an hour pass, and notes how it ends. Then the same once for every commit and every call on the way,
-  // crashing there and going on in a new process; every such end must be the same: status, effects, calls
-  // with their keys, what `look` says. Throws saga_difference, or std::logic_error if there was nothing to
-  // crash at.
+  // crashing there and going on in a new process. Every such end must be the same: the status, what is done
+  // and not undone, the keys of the calls, what `look` says. Throws saga_difference, or std::logic_error if
+  // there was nothing to crash at.
   template <class In, class Out>
   crash_report crash_everywhere(
       const saga_type<In, Out>& what, const In& input,

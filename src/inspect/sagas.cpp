@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::string_view open_statuses[] = {"RUNNING", "COMPENSATING", "HELD"};
 
-static_assert(queries::inspect::list_sagas_columns::all == queries::inspect::list_open_sagas_columns::all);
-static_assert(queries::inspect::list_sagas_columns::all == queries::inspect::list_sagas_of_columns::all);
-static_assert(queries::inspect::list_sagas_columns::all == queries::inspect::find_saga_columns::all);
+static_assert(queries::inspect::find_sagas_columns::all == queries::inspect::find_open_sagas_columns::all);
+static_assert(queries::inspect::find_sagas_columns::all == queries::inspect::find_sagas_of_columns::all);
+static_assert(queries::inspect::find_sagas_columns::all == queries::inspect::find_saga_columns::all);
 
 std::optional<timestamp> time_or_null(const value& of) {
   return of.is_null() ? std::nullopt : std::optional(of.time());
@@ -23,7 +23,7 @@ std::optional<std::string> bytes_or_null(const value& of) {
 }
 
 saga_line read_line(const result::row& row) {
-  namespace columns = queries::inspect::list_sagas_columns;
+  namespace columns = queries::inspect::read_saga_lines_columns;
   saga_line line;
   line.no = row[columns::no].integer();
   line.id = saga_id::parse(row[columns::id].text()).value();
@@ -43,6 +43,17 @@ saga_line read_line(const result::row& row) {
   line.updated_at = row[columns::updated_at].time();
   line.processes = row[columns::processes].integer();
   return line;
+}
+
+// Of sagas that a statement has found by their numbers, in the same snapshot.
+std::vector<saga_line> read_lines(transaction& tx, const result& found) {
+  json_array numbers;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    numbers.add(found[i][queries::inspect::find_sagas_columns::no].integer());
+  const auto rows = tx.execute(queries::inspect::read_saga_lines, {numbers.text(), tx.env().now()});
+  std::vector<saga_line> lines;
+  for (std::size_t i = 0; i < rows.size(); ++i) lines.push_back(read_line(rows[i]));
+  return lines;
 }
 
 sagas::journal read_journal(transaction& tx, std::int64_t no) {
@@ -107,23 +118,19 @@ std::vector<saga_line> list_sagas(database& db, const saga_filter& which, std::s
   });
   auto tx = db.read();
   const auto below = before > 0 ? before : std::numeric_limits<std::int64_t>::max();
-  const auto now = tx.env().now();
-  const auto rows =
-      !which.entity.empty()
-          ? tx.execute(queries::inspect::list_sagas_of,
-                       {statuses.text(), which.host, which.type, below, at_most, now, which.entity})
-          : tx.execute(open ? queries::inspect::list_open_sagas : queries::inspect::list_sagas,
-                       {statuses.text(), which.host, which.type, below, at_most, now});
-  std::vector<saga_line> found;
-  for (std::size_t i = 0; i < rows.size(); ++i) found.push_back(read_line(rows[i]));
-  return found;
+  const auto found = !which.entity.empty()
+                         ? tx.execute(queries::inspect::find_sagas_of,
+                                      {statuses.text(), which.host, which.type, below, at_most, which.entity})
+                         : tx.execute(open ? queries::inspect::find_open_sagas : queries::inspect::find_sagas,
+                                      {statuses.text(), which.host, which.type, below, at_most});
+  return read_lines(tx, found);
 }
 
 std::optional<saga_state> read_saga(database& db, saga_id id) {
   auto tx = db.read();
-  const auto found = tx.execute(queries::inspect::find_saga, {id, tx.env().now()});
+  const auto found = tx.execute(queries::inspect::find_saga, {id});
   if (found.empty()) return std::nullopt;
-  saga_state state{.line = read_line(found[0])};
+  saga_state state{.line = read_lines(tx, found).front()};
   namespace columns = queries::inspect::read_saga_values_columns;
   const auto values = tx.execute(queries::inspect::read_saga_values, {state.line.no});
   if (!values[0][columns::wanted].is_null()) state.ordered = values[0][columns::wanted].text();

@@ -60,6 +60,12 @@ void add_effect(const journal& of, const journal_row& row, std::vector<std::stri
   if (row.kind == row_kind::undone) to.push_back("undo " + of.outside_name(*row.of));
 }
 
+std::vector<std::string> effects_of(const journal& of) {
+  std::vector<std::string> all;
+  for (const auto& row : of.rows()) add_effect(of, row, all);
+  return all;
+}
+
 std::string why_different(const seen_saga& of, const replayed& again) {
   if (!again.difference.empty()) return again.difference;
   if (of.status != "COMPLETED") return again.ended && of.status == "RUNNING" ? "the body ends" : "";
@@ -69,12 +75,6 @@ std::string why_different(const seen_saga& of, const replayed& again) {
 }
 
 }  // namespace
-
-std::vector<std::string> effects_of(const journal& of) {
-  std::vector<std::string> all;
-  for (const auto& row : of.rows()) add_effect(of, row, all);
-  return all;
-}
 
 }  // namespace settle::sagas
 

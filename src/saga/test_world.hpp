@@ -69,8 +69,6 @@ struct seen_saga {
   journal rows = {};
 };
 
-std::vector<std::string> effects_of(const journal& of);
-
 }  // namespace settle::sagas
 
 namespace settle::inline v0::testing {

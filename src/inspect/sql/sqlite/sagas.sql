@@ -16,53 +16,35 @@ select coalesce(k.host, '') as host, coalesce(k.type, cast(f.kind as text)) as t
         where m.scope = 'saga.' || k.host || '.' || k.type || '.' || k.version and m.lease_until > $1) as processes
 from found f left join settle_saga_kinds k on k.kind = f.kind order by 1, 2, 3, 4
 
--- The newest first. $1 statuses as JSON, $2 host, $3 type ('' for any), $4 numbers below this one, $5 how many, $6 the time.
--- name: list_open_sagas
+-- The newest first. $1 statuses as JSON, $2 host, $3 type ('' for any), $4 numbers below this one, $5 how many.
+-- name: find_open_sagas
 with candidates as (
   select no from settle_sagas where due_at is not null
   union select no from settle_sagas where calling
   union select no from settle_sagas where status = 'HELD'
   union select no from settle_saga_waits)
-select s.no, s.id, coalesce(k.host, '') as host, coalesce(k.type, cast(s.kind as text)) as type,
-       coalesce(k.version, 0) as version, s.entity_id, s.status, s.attempts, coalesce(s.last_error, '') as last_error,
-       s.due_at, s.calling, s.deadline_at, s.created_at, s.updated_at, s.ended_at,
-       coalesce((select j.name from settle_saga_journal j where j.no = s.no and j.name <> '' order by j.n desc limit 1),
-                '') as current_step,
-       (select count(*) from settle_members m
-        where m.scope = 'saga.' || k.host || '.' || k.type || '.' || k.version and m.lease_until > $6) as processes
-from candidates c join settle_sagas s on s.no = c.no left join settle_saga_kinds k on k.kind = s.kind
+select s.no from candidates c join settle_sagas s on s.no = c.no left join settle_saga_kinds k on k.kind = s.kind
 where s.no < $4 and s.status in (select value from json_each($1)) and ($2 = '' or k.host = $2) and ($3 = '' or k.type = $3)
 order by s.no desc limit $5
 
 -- As above, also of those that have ended.
--- name: list_sagas
-select s.no, s.id, coalesce(k.host, '') as host, coalesce(k.type, cast(s.kind as text)) as type,
-       coalesce(k.version, 0) as version, s.entity_id, s.status, s.attempts, coalesce(s.last_error, '') as last_error,
-       s.due_at, s.calling, s.deadline_at, s.created_at, s.updated_at, s.ended_at,
-       coalesce((select j.name from settle_saga_journal j where j.no = s.no and j.name <> '' order by j.n desc limit 1),
-                '') as current_step,
-       (select count(*) from settle_members m
-        where m.scope = 'saga.' || k.host || '.' || k.type || '.' || k.version and m.lease_until > $6) as processes
-from settle_sagas s left join settle_saga_kinds k on k.kind = s.kind
+-- name: find_sagas
+select s.no from settle_sagas s left join settle_saga_kinds k on k.kind = s.kind
 where s.no < $4 and s.status in (select value from json_each($1)) and ($2 = '' or k.host = $2) and ($3 = '' or k.type = $3)
 order by s.no desc limit $5
 
--- As above, of one entity, $7.
--- name: list_sagas_of
-select s.no, s.id, coalesce(k.host, '') as host, coalesce(k.type, cast(s.kind as text)) as type,
-       coalesce(k.version, 0) as version, s.entity_id, s.status, s.attempts, coalesce(s.last_error, '') as last_error,
-       s.due_at, s.calling, s.deadline_at, s.created_at, s.updated_at, s.ended_at,
-       coalesce((select j.name from settle_saga_journal j where j.no = s.no and j.name <> '' order by j.n desc limit 1),
-                '') as current_step,
-       (select count(*) from settle_members m
-        where m.scope = 'saga.' || k.host || '.' || k.type || '.' || k.version and m.lease_until > $6) as processes
-from settle_sagas s left join settle_saga_kinds k on k.kind = s.kind
-where s.entity_id = $7 and s.no < $4 and s.status in (select value from json_each($1)) and ($2 = '' or k.host = $2)
+-- As above, of one entity, $6.
+-- name: find_sagas_of
+select s.no from settle_sagas s left join settle_saga_kinds k on k.kind = s.kind
+where s.entity_id = $6 and s.no < $4 and s.status in (select value from json_each($1)) and ($2 = '' or k.host = $2)
   and ($3 = '' or k.type = $3)
 order by s.no desc limit $5
 
--- $1 its id, $2 the time.
 -- name: find_saga
+select no from settle_sagas where id = $1
+
+-- $1 is a JSON array of numbers, $2 the time.
+-- name: read_saga_lines
 select s.no, s.id, coalesce(k.host, '') as host, coalesce(k.type, cast(s.kind as text)) as type,
        coalesce(k.version, 0) as version, s.entity_id, s.status, s.attempts, coalesce(s.last_error, '') as last_error,
        s.due_at, s.calling, s.deadline_at, s.created_at, s.updated_at, s.ended_at,
@@ -70,7 +52,8 @@ select s.no, s.id, coalesce(k.host, '') as host, coalesce(k.type, cast(s.kind as
                 '') as current_step,
        (select count(*) from settle_members m
         where m.scope = 'saga.' || k.host || '.' || k.type || '.' || k.version and m.lease_until > $2) as processes
-from settle_sagas s left join settle_saga_kinds k on k.kind = s.kind where s.id = $1
+from settle_sagas s left join settle_saga_kinds k on k.kind = s.kind
+where s.no in (select value from json_each($1)) order by s.no desc
 
 -- name: read_saga_values
 select s.wanted, s.input, s.result, p.id as parent
