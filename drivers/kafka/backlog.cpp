@@ -10,7 +10,8 @@ group_backlog::group_backlog(cluster& at, std::string group, const std::vector<s
     : at_(at), reader_(at), group_(std::move(group)) {
   for (const auto& topic : topics)
     for (int i = 0, count = at_.partitions(topic, within).value_or(0); i < count; ++i)
-      if (const auto kept = at_.extent_of(topic, i, within); kept.high > kept.low) ends_[topic][i].at = kept.high;
+      if (const auto kept = at_.extent_of(topic, i, within); kept.high > kept.low)
+        ends_[topic][i].at = kept.high;
 }
 
 bool group_backlog::is_done(const call_limits& limits) {
@@ -31,8 +32,8 @@ bool group_backlog::is_done(const call_limits& limits) {
   return ends_.empty();
 }
 
-// What lies behind a committed offset may be no message: marks of transactions, or what was compacted. That is
-// looked at once for each place where the group stands.
+// What lies behind a committed offset may be no message: marks of transactions, or what was compacted. That
+// is looked at once for each place where the group stands.
 bool group_backlog::is_done(const std::string& topic, int partition, std::int64_t next, const limit& within) {
   auto& end = ends_[topic][partition];
   if (next <= end.first_message) return false;

@@ -1,7 +1,8 @@
 // How one process learns that a group, whoever its members are, is done with all that its queues have now.
 // The server does not tell how many messages are handed out and not acknowledged. So a message that is no
 // event, a milestone, is put behind them into each queue. Whoever has the queue answers it once everything
-// before it is acknowledged; if its session ends earlier, the milestone goes back with the rest, in its place.
+// before it is acknowledged; if its session ends earlier, the milestone goes back with the rest, in its
+// place.
 #pragma once
 
 #include <memory>

@@ -288,7 +288,8 @@ void queue_subscription::acknowledge(std::span<const delivery_tag> done, const c
 
 // What fails here is tried again by the next call.
 void queue_subscription::finish_acknowledging(const limit& within) {
-  if (!unsent_.empty()) with_fault_points(with_.env, "broker.acknowledge", [&] { send_acknowledgements(within); });
+  if (!unsent_.empty())
+    with_fault_points(with_.env, "broker.acknowledge", [&] { send_acknowledgements(within); });
   for (; acknowledging_ > 0 && control_ && !control_->ended(); --acknowledging_)
     control_->await_answer(within);
 }

@@ -49,8 +49,8 @@ class queue_subscription final : public subscription, private wakeup {
     bool probed = false;  // since the number of members changed
     unacknowledged open = {};
     std::vector<milestone> milestones = {};  // that have come, and are not passed
-    const mapper* foreign = nullptr;    // how its messages are read, if it is not of our making
-    steady::time_point ask_again = {};  // likewise: somebody else reads it until then at least
+    const mapper* foreign = nullptr;         // how its messages are read, if it is not of our making
+    steady::time_point ask_again = {};       // likewise: somebody else reads it until then at least
   };
   struct topic_state {
     std::string name;

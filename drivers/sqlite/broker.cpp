@@ -184,7 +184,9 @@ class backlog_below final : public backlog {
     json_array list;
     for (const auto& one : topics) list.add(one);
     topics_ = list.text();
-    end_ = file_.read().execute(queries::broker::read_head)[0][queries::broker::read_head_columns::head].integer();
+    end_ = file_.read()
+               .execute(queries::broker::read_head)[0][queries::broker::read_head_columns::head]
+               .integer();
   }
   bool is_done(const call_limits&) override {
     const auto found = file_.read().execute(queries::broker::waits_below, {group_, topics_, end_});

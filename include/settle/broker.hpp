@@ -60,8 +60,9 @@ class broker {
   // no such group, while one of its members is alive, and if this broker cannot do it.
   virtual void remove_group(const std::string& group, const std::string& topic);
 
-  // Everything that the broker has for this group on these topics now, and that the group has not acknowledged
-  // yet, whoever of its members has it. Throws destination_unavailable. Null: this broker cannot tell.
+  // Everything that the broker has for this group on these topics now, and that the group has not
+  // acknowledged yet, whoever of its members has it. Throws destination_unavailable. Null: this broker cannot
+  // tell.
   virtual std::unique_ptr<backlog> backlog_of(const std::string& group,
                                               const std::vector<std::string>& topics,
                                               const call_limits& limits);

@@ -8,8 +8,8 @@
 //   settle::on_command<release_stock>(stock, [](const release_stock& c, settle::transaction& tx) { … });
 //
 // What the handler returns is published in the same transaction, and so belongs to the command. The guard of
-// settle/participate.hpp stands before the handler: an undo whose action never came is skipped, and the action
-// is not done when it comes later. A command of nobody's saga is handled all the same.
+// settle/participate.hpp stands before the handler: an undo whose action never came is skipped, and the
+// action is not done when it comes later. A command of nobody's saga is handled all the same.
 #pragma once
 
 #include <optional>

@@ -17,9 +17,9 @@
 // broker, and be told of no event of the reply's type by on().
 //
 // Without a reply in time nobody knows whether it was done: a command with an undo counts as refused, and the
-// undo is sent; one without, or a pivot, is HELD, and a reply that comes later still counts after a retry. The
-// undo is another command for the same topic with the same key, so that it arrives behind; nobody answers it.
-// Its participant has to tell whether the action had come: settle/on_command.hpp does that.
+// undo is sent; one without, or a pivot, is HELD, and a reply that comes later still counts after a retry.
+// The undo is another command for the same topic with the same key, so that it arrives behind; nobody answers
+// it. Its participant has to tell whether the action had come: settle/on_command.hpp does that.
 //
 // `settlesaga`, `settlestep` and `settleop` (do, undo) say what a command is for.
 #pragma once
@@ -104,9 +104,10 @@ class command_step {
   {
     detail::require_codec<Refusal>();
     return changed([&](typed& made) {
-      made.replies.push_back(
-          {std::string(codec<Refusal>::topic), std::string(codec<Refusal>::type),
-           [why = std::move(why)](std::string_view payload) { return why(codec<Refusal>::decode(payload)); }});
+      made.replies.push_back({std::string(codec<Refusal>::topic), std::string(codec<Refusal>::type),
+                              [why = std::move(why)](std::string_view payload) {
+                                return why(codec<Refusal>::decode(payload));
+                              }});
     });
   }
 
@@ -114,8 +115,9 @@ class command_step {
   template <class Undo, class Make>
   command_step undo(Make how) const {
     detail::require_codec<Undo>();
-    static_assert(codec<Undo>::topic == codec<Command>::topic,
-                  "settle: the undo of a command goes to the topic of the command, so that it arrives behind");
+    static_assert(
+        codec<Undo>::topic == codec<Command>::topic,
+        "settle: the undo of a command goes to the topic of the command, so that it arrives behind");
     return changed([&](typed& made) {
       made.make_undo = [how = std::move(how)](const Args&... args, const std::string* reply) -> event {
         if constexpr (std::is_invocable_v<const Make&, const Args&...>) {

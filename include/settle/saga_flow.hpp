@@ -374,8 +374,8 @@ class saga {
   }
 
   // A saga of its own, of this or another type of the same host: started here, once, and waited for. Returns
-  // its result; if it fails, this one is undone. When this saga is undone, its children are: each in its turn,
-  // like a step. One that is HELD then holds this one up, which says so in last_error.
+  // its result; if it fails, this one is undone. When this saga is undone, its children are: each in its
+  // turn, like a step. One that is HELD then holds this one up, which says so in last_error.
   template <class In, class Out, class Given>
   auto child(const saga_type<In, Out>& what, std::string_view entity, Given&& input) {
     return ask_child<detail::read_result<Out>>(what, entity, false, std::forward<Given>(input));
@@ -436,12 +436,12 @@ class saga {
     static_assert(detail::safe_to_await<Given>,
                   "settle: give this argument a name first: GCC 12 destroys temporaries twice in an "
                   "expression with co_await");
-    return detail::awaited_answer<Read>(
-        *scope_, {.kind = detail::question_kind::child,
-                  .child = what.definition(),
-                  .name = what.name(),
-                  .input = detail::child_input(entity, detail::store<In>(input)),
-                  .may_fail = may_fail});
+    return detail::awaited_answer<Read>(*scope_,
+                                        {.kind = detail::question_kind::child,
+                                         .child = what.definition(),
+                                         .name = what.name(),
+                                         .input = detail::child_input(entity, detail::store<In>(input)),
+                                         .may_fail = may_fail});
   }
 
   detail::flow_scope* scope_;

@@ -148,7 +148,8 @@ class step_core {
   bool can_find = false;
   settle::unknown on_unknown = settle::unknown::unsaid;
   step_retry retry = {};
-  // Of a command, which is published in the tick's transaction: what answers it. Nothing does: it is done then.
+  // Of a command, which is published in the tick's transaction: what answers it. Nothing does: it is done
+  // then.
   bool command = false;
   std::vector<reply_kind> replies = {};
   duration reply_within{};

@@ -17,8 +17,8 @@ std::string reply_text(std::string_view type, std::string_view payload);
 
 // Whether row n is a command that is answered, which is not the same as a call.
 bool is_command(const instance& of, const journal_row& row);
-// Whether its reply is waited for: nobody knows how it ended. While everything is undone, only those whose time
-// has not passed yet.
+// Whether its reply is waited for: nobody knows how it ended. While everything is undone, only those whose
+// time has not passed yet.
 bool awaits_reply(const instance& of, const journal_row& row);
 bool awaits_replies(const instance& of);
 // Until when. A retry gives it all its time again.

@@ -99,7 +99,8 @@ void saga_host::engine::add(std::shared_ptr<const detail::saga_definition> what)
                                     .takeover_wait = options_.takeover_wait}}});
 }
 
-void saga_host::engine::listen_to_replies(const detail::saga_definition& of, const detail::reply_kind& reply) {
+void saga_host::engine::listen_to_replies(const detail::saga_definition& of,
+                                          const detail::reply_kind& reply) {
   if (!events_)
     throw error(errc::invalid_argument, "saga " + of.type + " sends commands, and its host has no broker");
   if (keys_.contains(reply.type))
@@ -137,9 +138,9 @@ saga_id saga_host::engine::start(transaction& tx, const detail::saga_definition&
     stored = kinds_stored_;
   }
   if (!stored) tx.post(queries::saga::add_kind, {kind, options_.name, what.type, what.version});
-  const auto started = tx.execute(
-      queries::saga::start_saga, {id, kind, sagas::shard_of(id), entity, blob{input}, now, options.deadline,
-                                 sagas::origin_text(tx.cause())});
+  const auto started =
+      tx.execute(queries::saga::start_saga, {id, kind, sagas::shard_of(id), entity, blob{input}, now,
+                                             options.deadline, sagas::origin_text(tx.cause())});
   if (started.affected() == 1) {
     tx.wake_on_commit();
     return id;

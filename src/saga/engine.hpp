@@ -107,7 +107,7 @@ class saga_host::engine {
   sagas::caution caution_;
   sagas::mailbox mail_;
   sagas::key_readers keys_;
-  std::set<std::pair<std::string, std::string>> replies_;  // topics and types
+  std::set<std::pair<std::string, std::string>> replies_;        // topics and types
   std::unique_ptr<sagas::event_intake> events_;                  // if there is a broker
   std::optional<background> events_loop_;                        // once somebody sleeps
   std::map<std::int64_t, std::unique_ptr<instance>> in_memory_;  // by number

@@ -19,8 +19,7 @@ using sagas::saga_status;
 bool is_waited_for(const sagas::instance& by, const sagas::journal_row& row) {
   if (row.kind != row_kind::child) return false;
   if (by.status == saga_status::running) return by.rows.answer_of(row.n) == nullptr;
-  return by.status == saga_status::compensating &&
-         by.rows.about(row.n, row_kind::undo_intent) != nullptr &&
+  return by.status == saga_status::compensating && by.rows.about(row.n, row_kind::undo_intent) != nullptr &&
          by.rows.about(row.n, row_kind::undone) == nullptr;
 }
 
@@ -89,7 +88,8 @@ saga_host::engine::family saga_host::engine::family_of(std::span<instance* const
   }
   for (const auto* one : ran) {
     if (!one->row.parent_no || one->status == one->row.status) continue;
-    const auto parent = std::ranges::find(ran, *one->row.parent_no, [](const auto* it) { return it->row.no; });
+    const auto parent =
+        std::ranges::find(ran, *one->row.parent_no, [](const auto* it) { return it->row.no; });
     if (parent != ran.end()) {
       (*parent)->wants_more = true;
       continue;

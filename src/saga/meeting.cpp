@@ -64,8 +64,7 @@ std::vector<open_wait> ended_waits(const sagas::instance& of) {
     const auto* answer = of.rows.answer_of(row.n);
     // An operator has answered, or nobody ever will.
     const bool by_hand = answer != nullptr && of.was_ordered && answer->n > static_cast<int>(of.rows_stored);
-    if (by_hand || (answer == nullptr && sagas::has_ended(of.status)))
-      found.push_back(reply_wait(of, row));
+    if (by_hand || (answer == nullptr && sagas::has_ended(of.status))) found.push_back(reply_wait(of, row));
   }
   return found;
 }

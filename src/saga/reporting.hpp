@@ -48,7 +48,7 @@ class reporting {
 
   const environment& env_;
   std::string host_;
-  std::map<step_outcome, told> told_;  // since the last tick
+  std::map<step_outcome, told> told_;                                     // since the last tick
   std::map<std::pair<std::string, std::string>, std::int64_t> stranded_;  // by type and version, as last told
   mutable std::mutex mutex_;
   saga_counts counts_;

@@ -148,11 +148,10 @@ void saga_host::engine::commit_round(round& of, const std::stop_token& cancel) {
   meet(tx, of);
   read_children(tx, of);
   transaction_parts::end(tx);
-  sagas::tick now(
-      db_, tx, caution_.level(),
-      {options_.steps_max, options_.batch_time, &keys_, [this](const auto& type) {
-         return kinds_.contains(sagas::kind_number(options_.name, type.type, type.version));
-       }});
+  sagas::tick now(db_, tx, caution_.level(),
+                  {options_.steps_max, options_.batch_time, &keys_, [this](const auto& type) {
+                     return kinds_.contains(sagas::kind_number(options_.name, type.type, type.version));
+                   }});
   std::vector<instance*> ran;
   for (const auto& [no, one] : of.sagas) {
     if (!ran.empty() && now.is_full()) break;

@@ -37,7 +37,9 @@ std::optional<undo_item> next_undo(const journal& of, const step_lookup& lookup)
 
 bool pivot_passed(const journal& of, const step_lookup& lookup, int except) {
   return std::ranges::any_of(of.rows(), [&](const journal_row& row) {
-    if (row.n == except || !opens(row) || row.name.empty() || row.kind == row_kind::child || !may_have_run(of, row)) return false;
+    if (row.n == except || !opens(row) || row.name.empty() || row.kind == row_kind::child ||
+        !may_have_run(of, row))
+      return false;
     const auto facts = lookup(row.name);
     return facts && facts->pivot;
   });

@@ -418,7 +418,8 @@ TEST_P(broker_conformance, calls_to_a_broker_that_does_not_answer_end_when_they_
 }
 
 // What a timeout waits for. Proves S3
-TEST_P(broker_conformance, a_backlog_is_done_when_every_member_has_acknowledged_what_was_there_and_not_later) {
+TEST_P(broker_conformance,
+       a_backlog_is_done_when_every_member_has_acknowledged_what_was_there_and_not_later) {
   auto broker = open_with_group();
   auto one = broker->subscribe({"group", {"orders"}});
   auto other = open();

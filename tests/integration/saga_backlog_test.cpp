@@ -1,6 +1,5 @@
 // Timeouts of a host with several processes: what was at the broker in time is no timeout, whoever has it.
 #include "settle/driver/broker.hpp"
-
 #include "settle/saga.hpp"
 #include "settle/sqlite.hpp"
 #include "support/memory_log_server.hpp"

@@ -147,8 +147,8 @@ TEST_P(sagas_with_children, undo_a_child_that_had_completed_before_what_they_did
   const auto id = run(whole_saga, {"t1", "meal:refuse"});
   EXPECT_EQ(status(id), "COMPENSATED");
   EXPECT_EQ(status(child_of("t1")), "COMPENSATED");
-  EXPECT_EQ(effects("t1"), (texts{"flight", "hotel", "car", "undo car of t1", "undo hotel of t1",
-                                  "undo flight of t1"}));
+  EXPECT_EQ(effects("t1"),
+            (texts{"flight", "hotel", "car", "undo car of t1", "undo hotel of t1", "undo flight of t1"}));
 }
 
 // Proves S2
@@ -276,8 +276,7 @@ TEST_P(sagas_with_children, keep_those_that_have_ended_for_as_long_as_they_may_u
   const auto waiting = run(perhaps_saga, {"t2", "wait_for_key"});
   pass(40 * 24h, 24h);
   EXPECT_EQ(status(waiting), "RUNNING");
-  EXPECT_EQ(number("select count(*) from " + table("sagas") + " where entity_id = 't1'"), 0)
-      << parent.text();
+  EXPECT_EQ(number("select count(*) from " + table("sagas") + " where entity_id = 't1'"), 0) << parent.text();
   EXPECT_EQ(number("select count(*) from " + table("sagas") + " where entity_id = 't2'"), 2);
 }
 

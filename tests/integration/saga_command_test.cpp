@@ -23,8 +23,8 @@ using no_room = note_event<3>;
 using release_room = note_event<4>;
 using tell_guest = note_event<5>;
 
-constexpr std::string_view note_names[] = {"", "room.reserve", "room.reserved", "room.none", "room.release",
-                                           "guest.tell"};
+constexpr std::string_view note_names[] = {"",          "room.reserve", "room.reserved",
+                                           "room.none", "room.release", "guest.tell"};
 
 }  // namespace settle::test
 
@@ -97,16 +97,16 @@ struct sagas_with_commands : saga_tests {
   }
   // The other side: in this test in the same database, for one clock and one set of tables.
   static void serve(consumer& at) {
-    on_command<reserve_room>(at,
-                             [](const reserve_room& c, transaction& tx) -> std::variant<room_reserved, no_room> {
-                               if (c.text.find("full") != std::string::npos) return no_room{c.trip, "it is full"};
-                               note(tx, c.trip, "room reserved");
-                               return room_reserved{c.trip, "room 7"};
-                             });
-    on_command<release_room>(at, [](const release_room& c, transaction& tx) {
-      note(tx, c.trip, "released " + c.text);
-    });
-    on_command<tell_guest>(at, [](const tell_guest& c, transaction& tx) { note(tx, c.trip, "told " + c.text); });
+    on_command<reserve_room>(
+        at, [](const reserve_room& c, transaction& tx) -> std::variant<room_reserved, no_room> {
+          if (c.text.find("full") != std::string::npos) return no_room{c.trip, "it is full"};
+          note(tx, c.trip, "room reserved");
+          return room_reserved{c.trip, "room 7"};
+        });
+    on_command<release_room>(
+        at, [](const release_room& c, transaction& tx) { note(tx, c.trip, "released " + c.text); });
+    on_command<tell_guest>(at,
+                           [](const tell_guest& c, transaction& tx) { note(tx, c.trip, "told " + c.text); });
   }
   void relay_all() {
     relay sending(*db, home->publishing());
@@ -175,7 +175,8 @@ TEST_P(sagas_with_commands, are_undone_when_the_participant_says_no) {
   const auto id = start(room_trip, {"t1", "full"});
   run_all();
   EXPECT_EQ(status(id), "COMPENSATED");
-  EXPECT_EQ(effects("t1"), (texts{"flight", "undo flight of t1"})) << "nothing was reserved, so nothing released";
+  EXPECT_EQ(effects("t1"), (texts{"flight", "undo flight of t1"}))
+      << "nothing was reserved, so nothing released";
   EXPECT_EQ(cell("last_error", id), "the step room was refused: it is full");
   const auto other = start(try_trip, {"t2", "full"});
   run_all();

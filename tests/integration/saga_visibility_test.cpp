@@ -1,5 +1,5 @@
-// What sagas show of themselves, on both databases: steps in metrics, bodies that hold their thread, types that
-// no process knows, causes of events; and that nothing spins or waits for good.
+// What sagas show of themselves, on both databases: steps in metrics, bodies that hold their thread, types
+// that no process knows, causes of events; and that nothing spins or waits for good.
 #include <atomic>
 #include <thread>
 
@@ -127,10 +127,9 @@ TEST_P(visible_sagas, count_what_became_of_each_step_and_how_long_it_took) {
   EXPECT_EQ(outcomes("paying", "charge", "done"), 1);
   EXPECT_EQ(outcomes("paying", "charge", "undone"), 1);
   EXPECT_EQ(outcomes("paying", "hotel", "refused"), 1);
-  const auto times = counters.times("settle_saga_step_seconds", {{"host", "trips"},
-                                                                 {"type", "paying"},
-                                                                 {"step", "charge"},
-                                                                 {"outcome", "done"}});
+  const auto times =
+      counters.times("settle_saga_step_seconds",
+                     {{"host", "trips"}, {"type", "paying"}, {"step", "charge"}, {"outcome", "done"}});
   EXPECT_EQ(times.count(), 1);
   EXPECT_GE(times.sum(), 1s);
   EXPECT_GE(log.count("saga_step host=trips"), 8U);
