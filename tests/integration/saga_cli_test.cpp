@@ -306,6 +306,25 @@ TEST_P(saga_cli, delivers_an_event_by_hand_and_keeps_who_and_why) {
 }
 
 // Proves S1
+TEST_P(saga_cli, lists_one_that_only_waits_for_the_end_of_another) {
+  const auto parent = start("parent"), child = start("child");
+  const std::string sagas = server ? "settle.sagas" : "settle_sagas";
+  {
+    auto tx = db->begin();
+    tx.execute(
+        "update " + sagas + " set parent_no = (select no from " + sagas + " where id = $1) where id = $2",
+        {parent, child});
+    tx.execute("update " + sagas + " set due_at = null where id = $1", {parent});
+    tx.execute("delete from " + std::string(server ? "settle.saga_waits" : "settle_saga_waits") +
+                   " where no = (select no from " + sagas + " where id = $1)",
+               {parent});
+    tx.commit();
+  }
+  EXPECT_EQ(settle_json({"saga", "list"}).as_array().size(), 2u);
+  EXPECT_EQ(shown("child").at("parent"), json::value(parent.text()));
+}
+
+// Proves S1
 TEST_P(saga_cli, of_several_sagas_of_an_entity_the_one_under_way_is_meant) {
   const auto first = start("r-1");
   pick_up("r-1");

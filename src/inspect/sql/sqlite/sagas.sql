@@ -1,13 +1,14 @@
 -- Sagas. Those that have not ended are found through the small indexes that hold nothing else: they are due, a call is
--- out, a person is needed, or they wait.
+-- out, a person is needed, they wait for an event, or for the end of a saga that they have started.
 
 -- At time $1. A process that knows a kind is a member of its scope, see src/saga/shard_keeper.cpp.
 -- name: count_open_sagas
-with candidates as (
+with recursive candidates(no) as (
   select no from settle_sagas where due_at is not null
   union select no from settle_sagas where calling
   union select no from settle_sagas where status = 'HELD'
-  union select no from settle_saga_waits),
+  union select no from settle_saga_waits
+  union select s.parent_no from candidates c join settle_sagas s on s.no = c.no where s.parent_no is not null),
 found as (select s.kind, s.status, count(*) as sagas, min(s.updated_at) as oldest
           from candidates c join settle_sagas s on s.no = c.no where s.ended_at is null group by s.kind, s.status)
 select coalesce(k.host, '') as host, coalesce(k.type, cast(f.kind as text)) as type, coalesce(k.version, 0) as version,
@@ -18,11 +19,12 @@ from found f left join settle_saga_kinds k on k.kind = f.kind order by 1, 2, 3, 
 
 -- The newest first. $1 statuses as JSON, $2 host, $3 type ('' for any), $4 numbers below this one, $5 how many.
 -- name: find_open_sagas
-with candidates as (
+with recursive candidates(no) as (
   select no from settle_sagas where due_at is not null
   union select no from settle_sagas where calling
   union select no from settle_sagas where status = 'HELD'
-  union select no from settle_saga_waits)
+  union select no from settle_saga_waits
+  union select s.parent_no from candidates c join settle_sagas s on s.no = c.no where s.parent_no is not null)
 select s.no from candidates c join settle_sagas s on s.no = c.no left join settle_saga_kinds k on k.kind = s.kind
 where s.no < $4 and s.status in (select value from json_each($1)) and ($2 = '' or k.host = $2) and ($3 = '' or k.type = $3)
 order by s.no desc limit $5
