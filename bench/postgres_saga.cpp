@@ -163,14 +163,15 @@ bench::report against_raw(const bench::options& opts, const std::string& conninf
 
 // Of a host from its first connection to its last, with nobody else in the database; the statements are
 // counted on the line.
-bench::report costs(const bench::options& opts, const std::string& conninfo) {
+bench::report costs(const bench::options& opts, const std::string& conninfo, const std::string& of,
+                    bench::refusal third) {
   const std::int64_t sagas = bench::in_flight * (opts.quick ? 4 : 100);
   bench::raw_connection raw(conninfo);
   const bench::statement_counter counter(raw.get());
   const auto before = bench::count_without_others(raw);
   {
     const auto db = open(conninfo + counter.detour());
-    bench::ordering ours(*db, "costs", bench::refusal::none);
+    bench::ordering ours(*db, "costs_of_" + of, third);
     ours.measure(sagas);
   }
   const auto after = bench::count_without_others(raw);
@@ -178,7 +179,7 @@ bench::report costs(const bench::options& opts, const std::string& conninfo) {
     return static_cast<double>(counted) / static_cast<double>(sagas);
   };
   bench::report r;
-  r.name = "postgres_saga_commits";
+  r.name = of + "_commits";
   r.what = "transactions per saga, as the server counts them, from the first connection to the last";
   r.unit = "per saga";
   r.lower_is_better = true;
@@ -220,8 +221,9 @@ std::vector<bench::report> run(const bench::options& opts, const std::string& se
   const auto db = open(own.conninfo());
   return {plain,
           bench::rate_report(plain, rate_target),
-          costs(opts, own.conninfo()),
+          costs(opts, own.conninfo(), plain.name, bench::refusal::none),
           undone,
+          costs(opts, own.conninfo(), undone.name, bench::refusal::early),
           late,
           alone(opts, own.conninfo()),
           bench::long_saga(opts, *db, "postgres_saga_long")};

@@ -10,14 +10,17 @@ on conflict (host, event_id) do nothing
 -- name: add_wait
 insert into settle_saga_waits (no, n, host, type, key) values ($1, $2, $3, $4, $5)
 
--- The oldest event goes to the oldest wait. $2 is a JSON array of [type, key].
+-- The oldest event goes to the oldest wait. $2 is a JSON array of [type, key]. CROSS JOIN keeps the order: a million waits of
+-- other keys are not read.
 -- name: find_pairs
 with meeting as materialized (
   select json_extract(value, '$[0]') as type, json_extract(value, '$[1]') as key from json_each($2)),
 e as (select m.id, m.type, m.key, m.payload, row_number() over (partition by m.type, m.key order by m.id) as place
-      from settle_saga_mailbox m join meeting using (type, key) where m.host = $1 and m.no is null),
+      from meeting cross join settle_saga_mailbox m
+      where m.host = $1 and m.type = meeting.type and m.key = meeting.key and m.no is null),
 w as (select x.no, x.n, x.type, x.key, row_number() over (partition by x.type, x.key order by x.no, x.n) as place
-      from settle_saga_waits x join meeting using (type, key) where x.host = $1)
+      from meeting cross join settle_saga_waits x
+      where x.host = $1 and x.type = meeting.type and x.key = meeting.key)
 select e.id, w.no, w.n, e.payload from e join w using (type, key, place) order by w.no, w.n
 
 -- Which of these somebody waits for.
