@@ -103,10 +103,10 @@ class verifier {
 };
 
 // The headers that a provider sends with this body, signed now with the first of the keys: a verifier made of
-// the same signing accepts them. `id` is the webhook-id of scheme::standard, and nothing to the others. Throws
-// invalid_argument without a key, for a public one (whpk_), and for options that no verifier takes.
-std::vector<std::pair<std::string, std::string>> sign(const signing& how, std::string_view body, timestamp now,
-                                                      std::string_view id = {});
+// the same signing accepts them. `id` is the webhook-id of scheme::standard, and nothing to the others.
+// Throws invalid_argument without a key, for a public one (whpk_), and for options that no verifier takes.
+std::vector<std::pair<std::string, std::string>> sign(const signing& how, std::string_view body,
+                                                      timestamp now, std::string_view id = {});
 
 }  // namespace settle::inline v0::webhook
 

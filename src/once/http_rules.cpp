@@ -149,8 +149,8 @@ read_key key_of(const idempotency& policy, const request& asked) {
     return found;
   }
   if (sent.size() > 1)
-    return {.refused = refuse(policy, asked,
-                              {400, policy.codes.invalid, "there is more than one Idempotency-Key"})};
+    return {.refused =
+                refuse(policy, asked, {400, policy.codes.invalid, "there is more than one Idempotency-Key"})};
   const auto read = parse_request_key(sent.front());
   if (!read.key) {
     const auto detail = "the Idempotency-Key is no key: " + std::string(to_string(read.refused));

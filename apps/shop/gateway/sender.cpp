@@ -7,7 +7,7 @@
 namespace shop {
 namespace {
 
-constexpr std::int64_t batch_max = 32;
+constexpr std::int64_t batch_max = 8;  // what is sent and not yet noted is sent again after a kill
 
 settle::duration pause_after(std::int64_t attempts) {
   return std::min<settle::duration>(attempts * attempts * std::chrono::milliseconds(50),
@@ -27,7 +27,7 @@ std::vector<webhook_sender::delivery> webhook_sender::due() {
   auto tx = db_.read();
   const auto found = tx.execute(
       "select id, attempts, body, forged from deliveries where answered = 0 and due_at <= $1 "
-      "order by due_at desc, id limit $2",  // the latest first: they are no order that anybody may rely on
+      "order by due_at, id limit $2",
       {env().now(), batch_max});
   std::vector<delivery> all;
   for (std::size_t i = 0; i < found.size(); ++i)
