@@ -6,20 +6,17 @@
 //   switch (result.how) {
 //     case http::delivery::answered: …   // whatever the status: result.answer
 //     case http::delivery::not_sent: …   // not a byte of the request has left: it was certainly not done
-//     case http::delivery::unknown:  …   // it may have been done; result.why and result.detail say what
-//     happened
+//     case http::delivery::unknown:  …   // it may have been done; result.why and result.detail say more
 //   }
 //
 // What it promises:
 // - What becomes of a request is a value. `not_sent` is only said where no byte of it was given to the
-// network: the
-//   name was not found, nobody listens, TLS was refused. After the first byte everything but a whole answer
-//   is `unknown`.
+//   network: the name was not found, nobody listens, TLS was refused. After the first byte everything but a
+//   whole answer is `unknown`.
 // - It is not sent twice. A kept connection that the server had closed before the first byte is replaced by
-// another one;
-//   one that ends later makes the request `unknown`, unless it is repeatable: GET, HEAD and OPTIONS are,
-//   others if they say so (client_request::repeatable). Such a request is sent once more if the kept
-//   connection ended without a byte of an answer.
+//   another one; one that ends later makes the request `unknown`, unless it is repeatable: GET, HEAD and
+//   OPTIONS are, others if they say so (client_request::repeatable). Such a request is sent once more if the
+//   kept connection ended without a byte of an answer.
 // - Every exchange ends: connecting has a limit, the whole has one, a stop token ends it at once.
 // - An answer is bounded, and read strictly: one whose length two readers could understand differently is not
 //   believed, and its connection ends. One that ends with its connection, without a length, counts as whole.

@@ -2,13 +2,13 @@
 //
 //   settle::http::client bank({.time_max = std::chrono::seconds(5)});   // outlives the host
 //
-//   const auto charge = settle::http_step<std::string>("charge_payment", bank, [](const order& o) {
-//     return settle::http::client_request{.method = "POST", .url = "http://bank/charges", .body =
-//     json_of(o)};
-//   }).undo(settle::http_undo(bank, [](const order& o, const std::optional<std::string>& charge) {
-//     return settle::http::client_request{.method = "POST", .url = "http://bank/refunds", .body =
-//     json_of(o)};
-//   }));
+//   const auto charge =
+//       settle::http_step<std::string>("charge_payment", bank, charge_request)
+//           .undo(settle::http_undo(bank, refund_request));
+//
+//   charge_request(const order&) and refund_request(const order&, const std::optional<std::string>& charge)
+//   return a settle::http::client_request:
+//     {.method = "POST", .url = "http://bank/charges", .body = json_of(o)}
 //
 //   // On the other side:
 //   routes.post("/charges", settle::http::participant(*db, [](const auto& asked, const auto&, auto& tx) {
@@ -16,20 +16,19 @@
 //   }));
 //
 // Every attempt carries, beside what the function has written:
-//   Idempotency-Key                           call::key(): the same for every attempt, another one for the
-//   undo Saga-Id, Saga-Step, Saga-Op, Saga-Epoch   what participate() wants to know; Saga-Op is "do" or
-//   "undo",
-//                                             and Saga-Step is percent-encoded
-//   traceparent                               one trace for all calls of a saga, unless the function has set
-//   it
+//   Idempotency-Key   call::key(): the same for every attempt, another one for the undo
+//   Saga-Id, Saga-Step, Saga-Op, Saga-Epoch
+//                     what participate() wants to know; Saga-Op is "do" or "undo", and Saga-Step is
+//                     percent-encoded
+//   traceparent       one trace for all calls of a saga, unless the function has set it
 //
 // What an attempt is taken for:
 //   | 2xx | done; the result is read from the body |
 //   | 401, 407, 423, 429 | certainly not done, tried again; Retry-After is the least wait, up to an hour |
 //   | not sent (no connection, no name, TLS refused) | the same |
 //   | other 4xx, but 408, 409 and 425 | refused: it was not done, and never will be |
-//   | everything else: 408, 409, 425, 3xx, 5xx, no whole answer in time, a result that cannot be read |
-//   nobody knows, see on_unknown() |
+//   | everything else: 408, 409, 425, 3xx, 5xx, no whole answer in time, a result that cannot be read
+//   | nobody knows, see on_unknown() |
 //
 // An undo is judged in the same way, so "there is nothing to undo" has to be answered with 2xx (participant()
 // does), or its status named in http_call_options::also_done.
