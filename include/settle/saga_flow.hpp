@@ -400,8 +400,10 @@ class saga {
   template <class... Flows>
   void all(Flows&&...) = delete;  // give every branch a name first: GCC 12 destroys temporaries twice
   saga branch(int number) {
-    return saga(scope_->host->scope(scope_->path + std::to_string(scope_->forks) + '.' +
-                                    std::to_string(number) + '/'));
+    saga made(scope_->host->scope(scope_->path + std::to_string(scope_->forks) + '.' +
+                                  std::to_string(number) + '/'));
+    made.scope_->told_at = scope_->told_at;  // until it has an answer of its own
+    return made;
   }
 
   // Which of the ways of this body a saga goes: `current` if it gets here for the first time, the number that
@@ -411,7 +413,7 @@ class saga {
         *scope_, {.kind = detail::question_kind::version, .name = std::string(change), .current = current});
   }
 
-  // When the last answer was noted.
+  // When the last answer was noted; before the first one, when the saga was started.
   timestamp now() const { return scope_->told_at; }
   // The same whenever the body gets here.
   uuid new_id() { return detail::derived_saga_uuid(id(), scope_->path, ++scope_->ids); }

@@ -72,7 +72,7 @@ void body_run::advance(tick_work& in) {
   if (!body_) {
     if (!of_.rows.rows().empty()) ++of_.replays;
     auto& root = scope("");
-    root.told_at = of_.now;
+    root.told_at = of_.row.created_at;
     try {
       body_ = of_.what.begin(root, of_.row.input);
     } catch (const std::exception& e) {

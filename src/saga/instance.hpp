@@ -37,6 +37,7 @@ struct stored_saga {
   std::int64_t wakes = 0;
   std::int64_t attempts = 0;
   bool calling = false;
+  timestamp created_at{};
   std::optional<timestamp> deadline = {};
   std::string input = {};
   std::string last_error = {};

@@ -29,6 +29,7 @@ stored_saga read_saga(const result::row& row) {
   found.wakes = row[columns::wakes].integer();
   found.attempts = row[columns::attempts].integer();
   found.calling = row[columns::calling].integer() != 0;
+  found.created_at = row[columns::created_at].time();
   if (!row[columns::deadline_at].is_null()) found.deadline = row[columns::deadline_at].time();
   found.input = row[columns::input].bytes();
   if (!row[columns::last_error].is_null()) found.last_error = row[columns::last_error].text();

@@ -127,6 +127,21 @@ flow<> throwing(saga& s, const trip& t) {
 }
 const saga_type throwing_trip("throwing_trip", 1, throwing, {flight});
 
+// What saga.now() says before there is an answer.
+std::set<timestamp> began, branch_began;
+flow<> early_branch(saga s, const trip& t) {
+  branch_began.insert(s.now());
+  co_await s.run(hotel, t);
+}
+flow<> clocked(saga& s, const trip& t) {
+  began.insert(s.now());
+  co_await s.sleep(1h);
+  auto only = early_branch(s.branch(0), t);
+  co_await s.all(only);
+  co_await s.sleep(1h);
+}
+const saga_type clocked_trip("clocked_trip", 1, clocked, {hotel});
+
 struct sagas_with_bodies : saga_tests {
   void SetUp() override {
     saga_tests::SetUp();
@@ -143,7 +158,7 @@ struct sagas_with_bodies : saga_tests {
     host.reset();
     host.emplace(*db, options());
     host->add(paid_trip).add(resting_trip).add(forked_trip).add(pivoted_trip).add(transferred_trip);
-    host->add(changing_trip).add(throwing_trip);
+    host->add(changing_trip).add(throwing_trip).add(clocked_trip);
   }
   template <class Type>
   saga_id run(const Type& type, const trip& t) {
@@ -294,6 +309,20 @@ TEST_P(sagas_with_bodies, sleep_for_days_across_restarts_and_wake_once) {
   pass(1h, 30min);
   EXPECT_EQ(effects("t1"), (texts{"flight", "hotel"}));
   EXPECT_EQ(status(id), "COMPLETED");
+}
+
+// Proves S4
+TEST_P(sagas_with_bodies, are_told_the_same_time_at_every_replay_also_before_the_first_answer) {
+  began.clear();
+  branch_began.clear();
+  const auto started = time.now();
+  run(clocked_trip, {"t1"});
+  pass(1h, 10min);
+  restart();
+  pass(1h, 10min);
+  EXPECT_EQ(began, std::set{started});
+  EXPECT_EQ(branch_began.size(), 1u);
+  EXPECT_GE(*branch_began.begin(), started + 1h);
 }
 
 // Proves S2

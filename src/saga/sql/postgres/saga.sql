@@ -11,7 +11,7 @@ select kind, entity_id, input from settle.sagas where id = $1
 
 -- $2 is a JSON array of shards. The first ones of each shard by the index, and of these the first: a backlog is not read.
 -- name: find_due
-select d.no, d.id, d.kind, d.shard, d.entity_id, d.status, d.wanted, d.wakes, d.attempts, d.calling, d.deadline_at, d.input,
+select d.no, d.id, d.kind, d.shard, d.entity_id, d.status, d.wanted, d.wakes, d.attempts, d.calling, d.created_at, d.deadline_at, d.input,
        d.last_error, d.parent_no, d.origin, d.due_at
 from jsonb_array_elements_text($2::jsonb) of_shard
 cross join lateral (select * from settle.sagas s
@@ -20,7 +20,7 @@ cross join lateral (select * from settle.sagas s
 order by d.due_at limit $4
 
 -- name: read_sagas
-select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, last_error, parent_no, origin, due_at
+select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, created_at, deadline_at, input, last_error, parent_no, origin, due_at
 from settle.sagas where no in (select jsonb_array_elements_text($1::jsonb)::bigint)
 
 -- name: next_due

@@ -9,12 +9,12 @@ values ($1, $2, $3, $4, $5, $6, $7, $6, $6, $8) on conflict (id) do nothing
 select kind, entity_id, input from settle_sagas where id = $1
 
 -- name: find_due
-select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, last_error, parent_no, origin, due_at
+select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, created_at, deadline_at, input, last_error, parent_no, origin, due_at
 from settle_sagas where kind = $1 and due_at <= $3 and shard in (select value from json_each($2))
 order by due_at limit $4
 
 -- name: read_sagas
-select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, deadline_at, input, last_error, parent_no, origin, due_at
+select no, id, kind, shard, entity_id, status, wanted, wakes, attempts, calling, created_at, deadline_at, input, last_error, parent_no, origin, due_at
 from settle_sagas where no in (select value from json_each($1))
 
 -- name: next_due
