@@ -47,7 +47,9 @@ client::settings settings_of(const address& to, const options& with) {
     add("ssl.ca.location", with.ca_file);
     add("ssl.certificate.location", with.certificate_file);
     add("ssl.key.location", with.key_file);
+    add("ssl.key.password", with.key_password);
   }
+  for (const auto& [name, value] : with.security) add(name.c_str(), value);
   if (!with.through.empty()) add("broker.address.family", "v4");
   return all;
 }

@@ -20,4 +20,8 @@ struct group_offsets {
 std::vector<group_offsets> read_groups(cluster& at, const std::map<std::string, int>& topics,
                                        std::size_t groups_max, const limit& within);
 
+// Kafka forgets what the group has committed of a topic, and the group with its last one. Throws
+// invalid_argument if there is no such group, or one of its members is alive. Names are those of the servers.
+void remove_group(cluster& at, const std::string& group, const std::string& topic, const limit& within);
+
 }  // namespace settle::inline v0::kafka

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "kafka/failure.hpp"
 #include "kafka/record.hpp"
+#include "kafka/seams.hpp"
 #include "settle/event.hpp"
 #include "settle/metrics.hpp"
 
@@ -100,7 +101,7 @@ void group_subscription::introduce(const limit& within) {
   std::vector<committed_offset> news;
   for (auto& one : member_->committed(all, within)) {
     if (one.offset >= 0) continue;
-    one.offset = at_.extent_of(one.at.topic, one.at.partition, within).low;
+    one.offset = first_offset(at_.extent_of(one.at.topic, one.at.partition, within));
     one.metadata = make_mark(at_.settings().env.random->next());
     news.push_back(std::move(one));
   }
@@ -255,7 +256,7 @@ std::vector<committed_offset> group_subscription::positions(const limit& within)
   std::vector<committed_offset> news;
   for (auto& one : found) {
     if (one.offset >= 0 && is_mark(one.metadata)) continue;
-    if (one.offset < 0) one.offset = at_.extent_of(one.at.topic, one.at.partition, within).low;
+    if (one.offset < 0) one.offset = first_offset(at_.extent_of(one.at.topic, one.at.partition, within));
     one.metadata = make_mark(at_.settings().env.random->next());
     news.push_back(one);
   }
@@ -306,9 +307,11 @@ std::vector<delivery> group_subscription::deliver(std::size_t messages_max) {
     waiting_.pop_front();
     const auto& from = *next.content;
     waiting_bytes_ -= bytes_of(from);
-    auto& open = *held_.at({rd_kafka_topic_name(from.rkt), from.partition}).open;
+    const place at{rd_kafka_topic_name(from.rkt), from.partition};
+    auto& open = *held_.at(at).open;
     open.tracker.delivered(from.offset);
-    all.push_back({.content = content_of(from, topics_[next.tag >> partition_bits]),
+    was_handed_out(*member_, at, from.offset, open.mark);
+    all.push_back({.content = content_of(from, topics_[next.tag >> partition_bits], at_.mapping_of(at.topic)),
                    .tag = {next.tag, open.number, static_cast<std::uint64_t>(from.offset)},
                    .at = log_position::of(from.offset),
                    .stored_at = stored_at(from)});
@@ -318,10 +321,14 @@ std::vector<delivery> group_subscription::deliver(std::size_t messages_max) {
 
 void group_subscription::acknowledge(std::span<const delivery_tag> done, const call_limits& limits) {
   for (const auto& tag : done) {
-    const auto found = held_.find({full_topics_.at(tag.partition >> partition_bits),
-                                   static_cast<int>(tag.partition & ((1U << partition_bits) - 1))});
+    const place at{full_topics_.at(tag.partition >> partition_bits),
+                   static_cast<int>(tag.partition & ((1U << partition_bits) - 1))};
+    const auto offset = static_cast<std::int64_t>(tag.number);
+    const auto found = held_.find(at);
     if (found != held_.end() && found->second.open && found->second.open->number == tag.session)
-      found->second.open->tracker.done(static_cast<std::int64_t>(tag.number));
+      found->second.open->tracker.done(offset);
+    else if (member_)
+      acknowledged_too_late(*member_, at, offset);
   }
   commit_done(limit::of(limits));
 }

@@ -44,6 +44,10 @@ enum class bug {
   sent_taken_for_confirmed,        // a line that breaks before the broker's confirmation loses the event
   tag_of_an_old_channel,           // numbers start over with a channel: another message is acknowledged
   requeue_overtakes,               // what is put back alone comes behind what was already sent ahead
+  offset_before_effects,           // a crash between the two loses what was handed out
+  commit_of_a_revoked_partition,   // the place of whoever owns it now moves over what nobody has done
+  auto_commit_left_on,             // a client that commits by itself what it has handed out
+  reset_to_latest,                 // a group without a place skips everything that it has not seen
 };
 
 #ifdef SETTLE_ZOO
