@@ -176,8 +176,15 @@ void membership::pause(const std::vector<place>& these) {
   if (!these.empty()) rd_kafka_pause_partitions(on_->get(), list_of(these).get());
 }
 
+// The library goes on when it next looks after its connections, in up to a second (2.0.2). Whoever asks the
+// same servers for something wakes it up.
 void membership::resume(const std::vector<place>& these) {
-  if (!these.empty()) rd_kafka_resume_partitions(on_->get(), list_of(these).get());
+  if (these.empty()) return;
+  const auto list = list_of(these);
+  rd_kafka_resume_partitions(on_->get(), list.get());
+  for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = RD_KAFKA_OFFSET_END;
+  constexpr int patience_ms = 100;
+  rd_kafka_offsets_for_times(on_->get(), list.get(), patience_ms);
 }
 
 }  // namespace settle::inline v0::kafka

@@ -232,12 +232,22 @@ void group_subscription::hold_back_if_full() {
 void group_subscription::begin_sessions(const limit& within) {
   if (!is_unsettled_) return;
   is_unsettled_ = false;
+  std::vector<place> begun;
   try {
-    for (const auto& one : positions(within)) begin_session(one, within);
+    for (const auto& one : positions(within))
+      if (begin_session(one, within)) begun.push_back(one.at);
   } catch (...) {
     is_unsettled_ = true;
+    read_on(begun);
     throw;
   }
+  read_on(begun);
+}
+
+// All at once: the library asks a server for one answer at a time, and who is not in the question waits for
+// the next.
+void group_subscription::read_on(const std::vector<place>& these) {
+  if (!holds_back_) member_->resume(these);
 }
 
 // Of partitions without a session, where the group stands; those that it has never seen get a mark.
@@ -264,7 +274,7 @@ std::vector<committed_offset> group_subscription::positions(const limit& within)
   return found;
 }
 
-void group_subscription::begin_session(const committed_offset& at, const limit& within) {
+bool group_subscription::begin_session(const committed_offset& at, const limit& within) {
   auto& state = held_.at(at.at);
   const auto found = start_at(at.offset, at_.extent_of(at.at.topic, at.at.partition, within));
   auto mark = at.metadata;
@@ -273,7 +283,7 @@ void group_subscription::begin_session(const committed_offset& at, const limit& 
     if (at_.settings().on_gap == gap::stop) {
       state.retry_at = limit::clock::now() + look_again_at_a_gap;
       is_unsettled_ = true;
-      return;
+      return false;
     }
     if (found.is_other_log) mark = make_mark(at_.settings().env.random->next());
     member_->commit({{at.at, found.offset, mark}}, within);
@@ -281,11 +291,11 @@ void group_subscription::begin_session(const committed_offset& at, const limit& 
   if (!member_->seek(at.at, found.offset, within)) {
     state.retry_at = limit::clock::now() + look_again_at_a_start;
     is_unsettled_ = true;
-    return;
+    return false;
   }
-  if (!holds_back_) member_->resume({at.at});
   state.open.emplace(session{++sessions_, mark, ack_tracker(found.offset - 1)});
   assigned_.push_back({state.tag, sessions_, log_name(at.at.topic, at.at.partition, mark)});
+  return true;
 }
 
 void group_subscription::report_gap(const place& in, const start& found) {

@@ -51,7 +51,8 @@ class group_subscription final : public subscription, wakeup {
   void hold_back_if_full();
   void begin_sessions(const limit& within);
   std::vector<committed_offset> positions(const limit& within);
-  void begin_session(const committed_offset& at, const limit& within);
+  bool begin_session(const committed_offset& at, const limit& within);  // false: not yet
+  void read_on(const std::vector<place>& these);
   void report_gap(const place& in, const start& found);
   void end_session(partition_state& of, bool tell);
   void drop_waiting(std::uint32_t tag);

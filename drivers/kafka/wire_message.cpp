@@ -1,6 +1,7 @@
 #include "kafka/wire_message.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "settle/driver/broker.hpp"
 #include "wire/attribute_names.hpp"
@@ -46,8 +47,10 @@ message read_message(wire_message&& from, const std::string& topic) {
 message read_foreign_message(wire_message&& from, const std::string& topic, const named_texts& properties,
                              const mapper& by) {
   const auto all = from.headers;
+  const auto key = std::exchange(from.key, {});
   auto read = read_message(std::move(from), topic);
   by.fill(read, {properties, all});
+  if (read.key.empty()) read.key = key;
   attributes others;
   for (const auto& [name, value] : all)
     if (name != content_type && !name.starts_with(prefix)) others.emplace(name, value);

@@ -192,7 +192,10 @@ TEST_F(kafka_broker, that_is_not_there_is_a_failure_of_the_destination) {
 
 struct kafka_secure : kafka_broker {
   std::unique_ptr<settle::broker> open_secure(const std::string& url, const std::string& ca) const {
-    return kafka::open(url, {.connect_timeout = 2s, .prefix = storage->corner().prefix(), .ca_file = ca});
+    return kafka::open(url, {.connect_timeout = 2s,
+                             .prefix = storage->corner().prefix(),
+                             .sasl_mechanism = "PLAIN",
+                             .ca_file = ca});
   }
   static std::string with_password(const std::string& password) {
     auto url = kafka_secure_url();

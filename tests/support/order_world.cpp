@@ -132,6 +132,7 @@ void order_world::drain() {
 
 void order_world::until_quiet(const std::function<bool()>& step) const {
   using steady = std::chrono::steady_clock;
+  step();  // which may take its time to connect
   auto quiet_since = steady::now();
   while (true) {
     if (step())
