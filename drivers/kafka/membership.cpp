@@ -26,7 +26,7 @@ client::settings settings_of(const cluster& at, const std::string& group) {
       {"enable.auto.offset.store", "false"},
       {"auto.offset.reset", "error"},
       {"isolation.level", "read_committed"},
-      {"partition.assignment.strategy", "cooperative-sticky"},
+      {"partition.assignment.strategy", "roundrobin"},  // eager: cooperative-sticky aborts (2.0.2)
       {"session.timeout.ms", milliseconds(session)},
       {"heartbeat.interval.ms", milliseconds(std::min<duration>(session / 5, std::chrono::seconds(3)))},
       {"max.poll.interval.ms", milliseconds(with.silence_max)},
@@ -116,13 +116,11 @@ void membership::rebalanced(rd_kafka_resp_err_t what, rd_kafka_topic_partition_l
     was_assigned_ = true;
     for (auto& one : std::span(of.elems, static_cast<std::size_t>(of.cnt)))
       one.offset = RD_KAFKA_OFFSET_BEGINNING;
-    const error_handle failed(rd_kafka_incremental_assign(on_->get(), &of));
+    rd_kafka_assign(on_->get(), &of);
     pause(places);
     if (told_.assigned) told_.assigned(places);
-  } else if (what == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
-    if (told_.revoked) told_.revoked(places, has_lost_assignment());
-    const error_handle failed(rd_kafka_incremental_unassign(on_->get(), &of));
   } else {
+    if (told_.revoked) told_.revoked(places, has_lost_assignment());
     rd_kafka_assign(on_->get(), nullptr);
   }
 }

