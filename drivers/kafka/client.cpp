@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <stop_token>
+#include <string_view>
 #include <thread>
 
 #include "base/pause.hpp"
@@ -127,7 +128,8 @@ int client::connect_through(int socket, const sockaddr*, int, const char*, void*
 void client::note(int level, const char* said) {
   const std::scoped_lock lock(mutex_);
   if (is_abandoned_) return;
-  if (level <= syslog_warning) last_said_ = said;
+  const bool is_advice = std::string_view(said).find("Configuration property") != std::string_view::npos;
+  if (level <= syslog_warning && !is_advice) last_said_ = said;
   env_.log->write(log_level::debug, "kafka_client_said", {{"broker", name_}, {"text", said}});
 }
 

@@ -24,6 +24,8 @@ namespace {
 constexpr std::uint32_t partition_bits = 16;
 constexpr duration farewell_within = std::chrono::seconds(3);
 constexpr duration look_again_at_a_gap = std::chrono::seconds(30);
+constexpr duration look_again_at_names = std::chrono::milliseconds(200);
+constexpr auto was_made_anew = "the topic was made anew, or the group was reset";
 constexpr auto was_silent = "the member was silent for too long";
 constexpr duration look_again_at_a_start = std::chrono::milliseconds(5);
 
@@ -214,8 +216,16 @@ void group_subscription::take(message_handle one) {
     end_session(found->second, true);  // the place has gone: to be looked at anew
     is_unsettled_ = true;
   } else {
+    if (one->rkt != nullptr && means_gone(one->err)) lose_topic(rd_kafka_topic_name(one->rkt));
     down_ = member_->complaint(text_of(one->err));
   }
+}
+
+// Somebody has deleted it. If it is there again, it is another log, and its offsets mean something else.
+void group_subscription::lose_topic(const std::string& topic) {
+  for (auto& [at, state] : held_)
+    if (at.topic == topic) end_session(state, true);
+  is_unsettled_ = true;
 }
 
 void group_subscription::hold_back_if_full() {
@@ -351,6 +361,7 @@ void group_subscription::commit_done(const limit& within) {
       moved.push_back({at, state.open->tracker.done_through() + 1, state.open->mark});
   if (moved.empty()) return;
   if (member_->has_lost_assignment()) return lose_everything(was_silent);
+  if (lose_logs_that_are_gone(moved, within)) return;
   try {
     with_fault_points(at_.settings().env, "broker.acknowledge", [&] { member_->commit(moved, within); });
   } catch (const refused& e) {
@@ -359,6 +370,27 @@ void group_subscription::commit_done(const limit& within) {
   }
   for (const auto& one : moved)
     if (auto& open = held_.at(one.at).open) open->tracker.committed(one.offset - 1);
+}
+
+// Kafka forgets what a group has committed together with the topic. So a name that is gone tells that the
+// topic was made anew while we read from it; our next commit would wipe out that trace.
+bool group_subscription::lose_logs_that_are_gone(const std::vector<committed_offset>& moved,
+                                                 const limit& within) {
+  const auto now = limit::clock::now();
+  if (now < look_at_names_at_) return false;
+  look_at_names_at_ = now + look_again_at_names;
+  std::vector<place> places;
+  for (const auto& one : moved) places.push_back(one.at);
+  bool found = false;
+  for (const auto& one : member_->committed(places, within)) {
+    auto& state = held_.at(one.at);
+    if (!state.open || one.metadata == state.open->mark) continue;
+    end_session(state, true);
+    is_unsettled_ = found = true;
+    at_.settings().env.log->write(log_level::warning, "partitions_lost",
+                                  {{"group", group_}, {"topic", one.at.topic}, {"error", was_made_anew}});
+  }
+  return found;
 }
 
 void group_subscription::doubt(std::uint32_t partition) {

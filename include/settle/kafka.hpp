@@ -76,7 +76,7 @@ struct options {
   int replication = 0;
   // A member whose process is gone is replaced after so long; the server may allow less or more. And a
   // member that has not fetched for so long is taken for dead, although its process lives.
-  duration session_timeout = std::chrono::seconds(30);
+  duration session_timeout = std::chrono::seconds(10);
   duration silence_max = std::chrono::minutes(5);
   // Where it is set, a member that comes back within the session timeout finds its partitions waiting
   // (static membership). No two members of a group may have the same one.
