@@ -137,12 +137,28 @@ void cluster::create(const std::string& topic, const limit& within) {
     throw refused(code, by.complaint(fmt::format("{}: {}", about, text_of(code))));
 }
 
+// A client that was once told that there is no such topic believes it for long (2.0.2), so somebody new is
+// asked then.
+void cluster::ask_in_turn(const limit& within, const std::string& about,
+                          const std::function<rd_kafka_resp_err_t(client&, int)>& question) {
+  constexpr duration patience = std::chrono::milliseconds(500);
+  auto& known = asking();
+  try {
+    return known.ask(within.at_most(patience), about,
+                     [&](int within_ms) { return question(known, within_ms); });
+  } catch (const refused&) {
+    if (within.is_over()) throw;
+  }
+  client fresh(to_, with_, RD_KAFKA_CONSUMER);
+  fresh.ask(within.at_most(with_.connect_timeout), about,
+            [&](int within_ms) { return question(fresh, within_ms); });
+}
+
 // `which`: RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END.
 partition_list cluster::ends_of(const std::string& topic, int partitions, std::int64_t which,
                                 const limit& within) {
-  auto& by = asking();
-  auto list = make_list(static_cast<std::size_t>(partitions));
-  by.ask(within.at_most(with_.connect_timeout), "offsets of topic " + topic, [&](int within_ms) {
+  partition_list list;
+  ask_in_turn(within, "offsets of topic " + topic, [&](client& by, int within_ms) {
     list = make_list(static_cast<std::size_t>(partitions));
     for (int i = 0; i < partitions; ++i)
       rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), i)->offset = which;
@@ -162,13 +178,12 @@ std::vector<extent> cluster::extents_of(const std::string& topic, int partitions
 }
 
 extent cluster::extent_of(const std::string& topic, int partition, const limit& within) {
-  auto& by = asking();
   extent found;
-  by.ask(within.at_most(with_.connect_timeout), fmt::format("partition {} of topic {}", partition, topic),
-         [&](int within_ms) {
-           return rd_kafka_query_watermark_offsets(by.get(), topic.c_str(), partition, &found.low,
-                                                   &found.high, within_ms);
-         });
+  ask_in_turn(within, fmt::format("partition {} of topic {}", partition, topic),
+              [&](client& by, int within_ms) {
+                return rd_kafka_query_watermark_offsets(by.get(), topic.c_str(), partition, &found.low,
+                                                        &found.high, within_ms);
+              });
   return found;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,8 @@ class cluster {
 
  private:
   void create(const std::string& topic, const limit& within);
+  void ask_in_turn(const limit& within, const std::string& about,
+                   const std::function<rd_kafka_resp_err_t(client&, int)>& question);
   partition_list ends_of(const std::string& topic, int partitions, std::int64_t which, const limit& within);
   bool is_existing(const std::string& topic) const { return mappers_.contains(topic); }
 

@@ -155,7 +155,8 @@ class broker_under_load : public ::testing::Test {
     const auto report = system.world.verify();
     EXPECT_TRUE(report.clean());
     for (const auto& found : report.findings)
-      if (!report.clean()) ADD_FAILURE() << found.kind << " " << found.subject.substr(0, 40) << " " << found.detail;
+      if (!report.clean())
+        ADD_FAILURE() << found.kind << " " << found.subject.substr(0, 40) << " " << found.detail;
     EXPECT_EQ(report.committed, system.load.placed + 1);
     EXPECT_EQ(report.applied, system.load.placed);
     EXPECT_EQ(report.failed, 1);
