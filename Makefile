@@ -87,10 +87,10 @@ install:
 
 bench:
 	@tools/setup build test
-	@tools/setup servers bench || [ "$(CI)" != true ]
+	@tools/setup servers bench kafka || [ "$(CI)" != true ]
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target bench_run
-	@tools/servers run postgres redis rabbitmq -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json $(BENCH)
+	@tools/servers run postgres redis rabbitmq kafka -- build/release/bench/bench_run --folder build/bench-data --json build/bench.json $(BENCH)
 
 fuzz:
 	@tools/setup build fuzz

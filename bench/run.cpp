@@ -53,7 +53,10 @@ const std::vector<std::string> all_benches{"emit",
                                            "postgres_services",
                                            "rabbitmq_relay",
                                            "rabbitmq_consumer",
-                                           "rabbitmq_latency"};
+                                           "rabbitmq_latency",
+                                           "kafka_relay",
+                                           "kafka_consumer",
+                                           "kafka_latency"};
 
 const std::vector<std::string> long_benches{"consumer_soak", "postgres_open_transaction",
                                             "postgres_many_keys", "rabbitmq_waiting"};

@@ -120,7 +120,7 @@ std::unique_ptr<compose::broker_view> open_broker_view(const std::string& path,
   if (!compose::is_broker_server(path))
     return compose::look_into_broker(open_existing(path, file_kind::broker, patience));
   auto options = with;
-  options.rabbitmq.connect_timeout = std::min(with.rabbitmq.connect_timeout, patience.connect_timeout);
+  options.server.connect_timeout = std::min(with.server.connect_timeout, patience.connect_timeout);
   return compose::look_into_broker(path, options);
 }
 

@@ -37,8 +37,9 @@ void add_global_options(CLI::App& program, context& shared) {
       ->option_text("DB");
   program
       .add_option("--broker", shared.broker,
-                  "The broker, instead of DIR/broker.db: the file of an embedded one, or a RabbitMQ as\n"
-                  "amqp://… or amqps://…. Passwords are better in a file: see --config")
+                  "The broker, instead of DIR/broker.db: the file of an embedded one, a RabbitMQ as\n"
+                  "amqp://… or amqps://…, or a Kafka as kafka://… or kafkas://…. Passwords are better in\n"
+                  "a file: see --config")
       ->option_text("FILE");
   program
       .add_option("--config", shared.config,

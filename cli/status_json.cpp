@@ -67,11 +67,17 @@ json::object broker_object(const inspect::broker_state& of) {
                       {"messages", number_or_null(one.messages)},
                       {"partitions", one.partitions}});
   json::array groups;
-  for (const auto& one : of.groups)
-    groups.push_back({{"group", safe_json_text(one.group)},
-                      {"topic", safe_json_text(one.topic)},
-                      {"lag", number_or_null(one.lag)},
-                      {"members_alive", one.members_alive}});
+  for (const auto& one : of.groups) {
+    json::object group{{"group", safe_json_text(one.group)},
+                       {"topic", safe_json_text(one.topic)},
+                       {"lag", number_or_null(one.lag)},
+                       {"members_alive", one.members_alive}};
+    json::array partitions;
+    for (const auto& [partition, lag] : one.partitions)
+      partitions.push_back({{"partition", partition}, {"lag", lag}});
+    if (!partitions.empty()) group["partitions"] = std::move(partitions);
+    groups.push_back(std::move(group));
+  }
   return {{"file", safe_json_text(of.name)},
           {"bytes", number_or_null(of.bytes)},
           {"trouble", of.trouble.empty() ? json::value() : json::value(safe_json_text(of.trouble))},

@@ -54,6 +54,16 @@ std::string service_text(const inspect::service_state& of) {
 // What a broker does not tell is left out.
 std::string grouped_if_known(const std::optional<std::int64_t>& of) { return of ? grouped(*of) : ""; }
 
+// Of a group that waits: where.
+std::string partitions_text(const inspected_group& of) {
+  std::string waiting;
+  for (const auto& [partition, lag] : of.partitions)
+    if (lag > 0) waiting += fmt::format("{}{} in {}", waiting.empty() ? "" : ", ", grouped(lag), partition);
+  return waiting.empty() ? ""
+                         : fmt::format("  {} on {} waits in partitions: {}\n", for_terminal(of.group),
+                                       for_terminal(of.topic), waiting);
+}
+
 std::string broker_text(const inspect::broker_state& of) {
   auto out = fmt::format("Broker   {}\n", for_terminal(of.name));
   if (of.topics.empty()) return out + "  no topics yet\n";
@@ -67,6 +77,7 @@ std::string broker_text(const inspect::broker_state& of) {
     groups.push_back({for_terminal(one.group), for_terminal(one.topic), grouped_if_known(one.lag),
                       grouped(one.members_alive)});
   out += table({align::left, align::left, align::right, align::right}, groups, 2);
+  for (const auto& one : of.groups) out += partitions_text(one);
   if (!std::ranges::all_of(of.groups, &inspected_group::lag_has_what_members_hold))
     out +=
         "  lag is what waits in the queues; what members have been sent and not acknowledged is not in it\n";

@@ -106,8 +106,8 @@ void add_options(CLI::App& app, storm::settings& of, asked& how) {
       ->excludes(file);
   app.add_option(
          "--broker", of.broker,
-         "A server as the broker instead of a file: amqp://USER:PASSWORD@HOST/VHOST. What is made "
-         "there begins with order_storm., and the group is removed if all is well. Not with --config, "
+         "A server as the broker instead of a file: amqp://USER:PASSWORD@HOST/VHOST or kafka://HOST. What is "
+         "made there begins with order_storm., and the group is removed if all is well. Not with --config, "
          "whose file names it. A password is better in the variable STORM_BROKER")
       ->envname(storm::broker_variable);
   app.add_option("--broker-prefix", of.broker_prefix)->envname(storm::broker_prefix_variable)->group("");

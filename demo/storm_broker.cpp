@@ -23,7 +23,8 @@ settle::compose::broker_options storm_broker_options(const settings& of) {
   with.rabbitmq.queues = 4;
   with.rabbitmq.heartbeat = seconds(1);
   with.rabbitmq.balance_every = milliseconds(500);
-  with.rabbitmq.prefix = of.broker_prefix;
+  with.kafka.session_timeout = seconds(2);
+  with.server.prefix = of.broker_prefix;
   return with;
 }
 

@@ -45,10 +45,18 @@ void read_broker_gauges(broker_inspection& broker, gauge_values& into) {
   for (const auto& one : broker.topics(series_max))
     if (one.messages)
       into[series_of("settle_broker_messages", {{"topic", one.name}})] = static_cast<double>(*one.messages);
-  for (const auto& one : broker.groups({.groups_max = series_max}))
+  std::size_t partitions = 0;
+  for (const auto& one : broker.groups({.groups_max = series_max})) {
     if (one.lag)
       into[series_of("settle_broker_group_lag_messages", {{"group", one.group}, {"topic", one.topic}})] =
           static_cast<double>(*one.lag);
+    for (const auto& [partition, lag] : one.partitions)
+      if (++partitions <= series_max)
+        into[series_of(
+            "settle_broker_partition_lag_messages",
+            {{"group", one.group}, {"topic", one.topic}, {"partition", std::to_string(partition)}})] =
+            static_cast<double>(lag);
+  }
 }
 
 }  // namespace settle::daemon

@@ -19,6 +19,8 @@ constexpr std::array table{
            "the queues: what members have been sent is settle_rabbitmq_unacknowledged_messages of their own "
            "processes."},
     metric{"settle_broker_messages", gauge, "topic", "Messages stored in the embedded broker."},
+    metric{"settle_broker_partition_lag_messages", gauge, "group, topic, partition",
+           "Messages of a partition of a Kafka that a consumer group has not acknowledged."},
     metric{"settle_build_info", gauge, "version", "Always 1; the label says which version runs."},
     metric{"settle_claims_total", counter, "operation, outcome",
            "Calls about idempotency keys with leases: operation is claim, complete, renew or release; "

@@ -31,6 +31,18 @@ void wait_for_topics(const std::string& url) {
   settle::kafka::open(url, strict);
 }
 
+void read_topics_of_others(const std::string& url) {
+  // [snippet: kafka_strangers]
+  settle::kafka::options with;
+  with.existing_topics = {{.name = "payments.in", .topic = "payments"},
+                          {.name = "outbox.event.order", .topic = "orders"}};
+  with.existing_topics[0].mapping.id = {"{header:payment-id}", "{payload:/orderId}-{header:event}"};
+  with.existing_topics[0].mapping.type = {"{header:event}"};
+  with.existing_topics[1].mapping = settle::kafka::debezium_outbox();
+  // [end]
+  settle::kafka::open(url, with);
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
@@ -43,6 +55,7 @@ int main(int count, char** words) try {
   const std::string url = "kafka://settle:secret@127.0.0.1:1";  // nobody listens there
   connect(*orders, *shipping, url);
   wait_for_topics(url);
+  read_topics_of_others(url);
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());

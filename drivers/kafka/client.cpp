@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <stop_token>
+#include <string_view>
 #include <thread>
 
 #include "base/pause.hpp"
@@ -47,7 +48,9 @@ client::settings settings_of(const address& to, const options& with) {
     add("ssl.ca.location", with.ca_file);
     add("ssl.certificate.location", with.certificate_file);
     add("ssl.key.location", with.key_file);
+    add("ssl.key.password", with.key_password);
   }
+  for (const auto& [name, value] : with.security) add(name.c_str(), value);
   if (!with.through.empty()) add("broker.address.family", "v4");
   return all;
 }
@@ -125,7 +128,8 @@ int client::connect_through(int socket, const sockaddr*, int, const char*, void*
 void client::note(int level, const char* said) {
   const std::scoped_lock lock(mutex_);
   if (is_abandoned_) return;
-  if (level <= syslog_warning) last_said_ = said;
+  const bool is_advice = std::string_view(said).find("Configuration property") != std::string_view::npos;
+  if (level <= syslog_warning && !is_advice) last_said_ = said;
   env_.log->write(log_level::debug, "kafka_client_said", {{"broker", name_}, {"text", said}});
 }
 

@@ -35,6 +35,12 @@ inline partition_list make_list(std::size_t size = 1) {
   return partition_list(rd_kafka_topic_partition_list_new(static_cast<int>(size)));
 }
 
+inline rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t& of) {
+  for (int i = 0; i < of.cnt; ++i)
+    if (of.elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR) return of.elems[i].err;
+  return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 // What the server, or the client in its place, has said to a question.
 class refused : public error {
  public:

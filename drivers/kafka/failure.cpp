@@ -41,6 +41,11 @@ bool means_lost(rd_kafka_resp_err_t answer) {
   }
 }
 
+bool means_gone(rd_kafka_resp_err_t answer) {
+  return answer == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART || answer == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+         answer == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+}
+
 bool is_passing(rd_kafka_resp_err_t answer) {
   switch (answer) {
     case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:

@@ -21,6 +21,9 @@ inline bool is_too_large(rd_kafka_resp_err_t report) {
 // Somebody else may own the partitions of whoever is told this when it commits.
 bool means_lost(rd_kafka_resp_err_t answer);
 
+// There is no such topic, or not any more.
+bool means_gone(rd_kafka_resp_err_t answer);
+
 // The same commit may succeed in a moment.
 bool is_passing(rd_kafka_resp_err_t answer);
 

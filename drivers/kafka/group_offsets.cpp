@@ -1,6 +1,7 @@
 #include "kafka/group_offsets.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "kafka/failure.hpp"
@@ -81,7 +82,60 @@ void read_offsets(cluster& at, group_offsets& of_this, const std::map<std::strin
     if (one.offset >= 0) of_this.next[one.topic][one.partition] = one.offset;
 }
 
+void check_result(cluster& at, const rd_kafka_group_result_t* const* results, std::size_t count,
+                  const std::string& about) {
+  for (const auto* one : std::span(results, count))
+    if (const auto* failed = rd_kafka_group_result_error(one))
+      throw refused(rd_kafka_error_code(failed),
+                    at.asking().complaint(about + ": " + text_of(rd_kafka_error_code(failed))));
+}
+
+void delete_offsets(cluster& at, const group_offsets& of, const std::string& topic, const limit& within) {
+  const auto list = make_list();
+  for (const auto& [partition, unused] : of.next.at(topic))
+    rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition);
+  std::unique_ptr<rd_kafka_DeleteConsumerGroupOffsets_t,
+                  destroyer<rd_kafka_DeleteConsumerGroupOffsets_destroy>>
+      wanted(rd_kafka_DeleteConsumerGroupOffsets_new(of.group.c_str(), list.get()));
+  auto* asked = wanted.get();
+  const question to(at, within);
+  rd_kafka_DeleteConsumerGroupOffsets(to.client(), &asked, 1, nullptr, to.answers());
+  const auto about = "removing group " + of.group + " from topic " + topic;
+  const auto answer = to.answer(about);
+  std::size_t count = 0;
+  const auto* results = rd_kafka_DeleteConsumerGroupOffsets_result_groups(
+      rd_kafka_event_DeleteConsumerGroupOffsets_result(answer.get()), &count);
+  check_result(at, results, count, about);
+}
+
+void delete_group(cluster& at, const std::string& group, const limit& within) {
+  std::unique_ptr<rd_kafka_DeleteGroup_t, destroyer<rd_kafka_DeleteGroup_destroy>> wanted(
+      rd_kafka_DeleteGroup_new(group.c_str()));
+  auto* asked = wanted.get();
+  const question to(at, within);
+  rd_kafka_DeleteGroups(to.client(), &asked, 1, nullptr, to.answers());
+  const auto about = "removing group " + group;
+  const auto answer = to.answer(about);
+  std::size_t count = 0;
+  const auto* results =
+      rd_kafka_DeleteGroups_result_groups(rd_kafka_event_DeleteGroups_result(answer.get()), &count);
+  check_result(at, results, count, about);
+}
+
 }  // namespace
+
+void remove_group(cluster& at, const std::string& group, const std::string& topic, const limit& within) {
+  const auto all = read_groups(at, at.topics(within), std::numeric_limits<std::size_t>::max(), within);
+  const auto found = std::ranges::find(all, group, &group_offsets::group);
+  if (found == all.end() || !found->next.contains(topic))
+    throw error(errc::invalid_argument, "there is no group " + group + " on topic " + topic);
+  if (found->members > 0)
+    throw error(errc::invalid_argument, "group " + group + " has members that are alive");
+  if (found->next.size() == 1)
+    delete_group(at, group, within);
+  else
+    delete_offsets(at, *found, topic, within);
+}
 
 std::vector<group_offsets> read_groups(cluster& at, const std::map<std::string, int>& topics,
                                        std::size_t groups_max, const limit& within) {

@@ -24,4 +24,8 @@ std::vector<group_offsets> read_groups(cluster& at, const std::map<std::string, 
 group_offsets read_group(cluster& at, const std::string& group, const std::map<std::string, int>& topics,
                          const limit& within);
 
+// Kafka forgets what the group has committed of a topic, and the group with its last one. Throws
+// invalid_argument if there is no such group, or one of its members is alive. Names are those of the servers.
+void remove_group(cluster& at, const std::string& group, const std::string& topic, const limit& within);
+
 }  // namespace settle::inline v0::kafka

@@ -35,11 +35,8 @@ std::vector<inspected_topic> cluster_inspection::topics(std::size_t topics_max) 
   for (const auto& [topic, partitions] : at_.topics(within)) {
     if (all.size() >= topics_max) break;
     std::int64_t kept = 0;
-    for (int i = 0; i < partitions; ++i) {
-      const auto found = at_.extent_of(topic, i, within);
-      kept += found.high - found.low;
-    }
-    all.push_back({.name = short_name(topic), .partitions = partitions, .messages = kept});
+    for (const auto& one : at_.extents_of(topic, partitions, within)) kept += one.high - one.low;
+    all.push_back({.name = at_.short_name(topic), .partitions = partitions, .messages = kept});
   }
   return all;
 }
@@ -48,27 +45,39 @@ std::vector<inspected_group> cluster_inspection::groups(const inspect_groups& wa
   const std::scoped_lock lock(mutex_);
   const auto within = limit::within(answer_within);
   std::vector<inspected_group> all;
-  for (const auto& one : read_groups(at_, at_.topics(within), wanted.groups_max, within))
+  const auto topics = at_.topics(within);
+  std::map<std::string, std::vector<extent>> kept;  // of topics that somebody listens to
+  for (const auto& one : read_groups(at_, topics, wanted.groups_max, within))
     for (const auto& [topic, next] : one.next) {
-      inspected_group found{.group = short_name(one.group),
-                            .topic = short_name(topic),
+      auto& extents = kept[topic];
+      if (extents.empty()) extents = at_.extents_of(topic, topics.at(topic), within);
+      inspected_group found{.group = short_group(one.group),
+                            .topic = at_.short_name(topic),
                             .members_alive = one.members,
                             .lag = 0,
                             .oldest = std::nullopt,
                             .newest = std::nullopt};
-      starts waiting;
-      for (const auto& [partition, offset] : next) {
-        const auto kept = at_.extent_of(topic, partition, within);
-        const auto unread = kept.high - std::max(offset, kept.low);
-        if (unread <= 0) continue;
-        *found.lag += unread;
-        waiting[partition] = std::max(offset, kept.low);
-      }
+      const auto waiting = add_lag(found, next, extents);
       if (wanted.with_times) add_times(found, topic, waiting, within);
       all.push_back(std::move(found));
     }
   all.resize(std::min(all.size(), wanted.groups_max));
   return all;
+}
+
+// Where the group goes on, in partitions that have something for it.
+cluster_inspection::starts cluster_inspection::add_lag(inspected_group& to, const starts& next,
+                                                       const std::vector<extent>& extents) {
+  starts waiting;
+  for (const auto& [partition, offset] : next) {
+    const auto& kept = extents.at(static_cast<std::size_t>(partition));
+    const auto from = std::max(offset, kept.low);
+    const auto lag = std::max<std::int64_t>(0, kept.high - from);
+    to.partitions.push_back({partition, lag});
+    *to.lag += lag;
+    if (lag > 0) waiting[partition] = from;
+  }
+  return waiting;
 }
 
 void cluster_inspection::add_times(inspected_group& to, const std::string& topic, const starts& waiting,
@@ -89,8 +98,8 @@ std::vector<placed_message> cluster_inspection::read_all(const std::string& topi
                                                          std::size_t most, const limit& within) {
   std::vector<placed_message> all;
   reader_.read(topic, from, most, within, [&](const rd_kafka_message_t& one) {
-    all.push_back(
-        {position_of({time_of(one), one.partition, one.offset}), content_of(one, short_name(topic))});
+    all.push_back({position_of({time_of(one), one.partition, one.offset}),
+                   content_of(one, at_.short_name(topic), at_.mapping_of(topic))});
   });
   std::ranges::sort(all, {}, &placed_message::place);
   return all;
@@ -101,7 +110,8 @@ cluster_inspection::starts cluster_inspection::since(const std::string& topic, c
   starts from;
   const auto partitions = at_.partitions(topic, within).value_or(0);
   if (after.empty() || partitions == 0) {
-    for (int i = 0; i < partitions; ++i) from[i] = at_.extent_of(topic, i, within).low;
+    const auto all = at_.extents_of(topic, partitions, within);
+    for (int i = 0; i < partitions; ++i) from[i] = all[static_cast<std::size_t>(i)].low;
     return from;
   }
   const auto place = place_of(after);
@@ -143,9 +153,10 @@ log_position cluster_inspection::before_last(const std::string& topic, std::size
   const auto within = limit::within(answer_within);
   const auto full = at_.full_name(topic);
   starts from;
-  for (int i = 0, count = at_.partitions(full, within).value_or(0); i < count; ++i) {
-    const auto kept = at_.extent_of(full, i, within);
-    from[i] = std::max(kept.low, kept.high - static_cast<std::int64_t>(messages) - 1);
+  const auto extents = at_.extents_of(full, at_.partitions(full, within).value_or(0), within);
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    const auto& kept = extents[i];
+    from[static_cast<int>(i)] = std::max(kept.low, kept.high - static_cast<std::int64_t>(messages) - 1);
   }
   const auto all = read_all(full, from, messages + 1, within);
   return all.size() <= messages ? log_position() : all[all.size() - messages - 1].place;
@@ -161,17 +172,17 @@ void cluster_inspection::scan(
   std::map<std::string, std::vector<std::pair<std::string, starts>>> listening;  // by topic
   for (const auto& one : groups)
     for (const auto& [topic, next] : one.next) {
-      group(short_name(one.group), short_name(topic));
-      listening[topic].emplace_back(short_name(one.group), next);
+      group(short_group(one.group), at_.short_name(topic));
+      listening[topic].emplace_back(short_group(one.group), next);
     }
   for (const auto& [topic, partitions] : topics) {
-    const auto name = short_name(topic);
+    const auto name = at_.short_name(topic);
     const auto take = [&](const rd_kafka_message_t& one) {
       std::vector<std::string_view> waiting;
       for (const auto& [who, next] : listening[topic])
         if (const auto at = next.find(one.partition); at == next.end() || at->second <= one.offset)
           waiting.emplace_back(who);
-      kept({content_of(one, name).id, name, waiting});
+      kept({content_of(one, name, at_.mapping_of(topic)).id, name, waiting});
     };
     reader_.read(topic, since(topic, {}, within), std::numeric_limits<std::size_t>::max(), within, take);
   }

@@ -34,10 +34,11 @@ class cluster_inspection final : public broker_inspection, broker_log {
             const std::function<void(const kept_message&)>& kept) override;
   std::unique_ptr<wakeup> arrivals() override;
 
-  std::string short_name(const std::string& full) const { return full.substr(at_.settings().prefix.size()); }
+  std::string short_group(const std::string& full) const { return full.substr(at_.settings().prefix.size()); }
   std::vector<placed_message> read_all(const std::string& topic, const starts& from, std::size_t most,
                                        const limit& within);
   starts since(const std::string& topic, const log_position& after, const limit& within);
+  static starts add_lag(inspected_group& to, const starts& next, const std::vector<extent>& extents);
   void add_times(inspected_group& to, const std::string& topic, const starts& waiting, const limit& within);
 
   cluster& at_;

@@ -6,7 +6,7 @@ namespace settle::inline v0::kafka {
 client& log_reader::reading() {
   if (!reading_) {
     reading_ = std::make_unique<client>(at_.where(), at_.settings(), RD_KAFKA_CONSUMER,
-                                        client::settings{{"group.id", at_.full_name("settle-inspection")},
+                                        client::settings{{"group.id", at_.group_name("settle-inspection")},
                                                          {"enable.auto.commit", "false"},
                                                          {"enable.partition.eof", "true"},
                                                          {"auto.offset.reset", "earliest"},

@@ -8,6 +8,7 @@
 
 #include "base/pause.hpp"
 #include "kafka/failure.hpp"
+#include "kafka/seams.hpp"
 
 namespace settle::inline v0::kafka {
 namespace {
@@ -20,19 +21,21 @@ client::settings settings_of(const cluster& at, const std::string& group) {
   const auto& with = at.settings();
   const auto session = std::min(with.session_timeout, with.silence_max);
   client::settings all{
-      {"group.id", at.full_name(group)},
+      {"group.id", at.group_name(group)},
       {"enable.auto.commit", "false"},
       {"enable.auto.offset.store", "false"},
       {"auto.offset.reset", "error"},
       {"isolation.level", "read_committed"},
-      {"partition.assignment.strategy", "cooperative-sticky"},
+      {"partition.assignment.strategy", "roundrobin"},  // eager: cooperative-sticky aborts (2.0.2)
       {"session.timeout.ms", milliseconds(session)},
       {"heartbeat.interval.ms", milliseconds(std::min<duration>(session / 5, std::chrono::seconds(3)))},
       {"max.poll.interval.ms", milliseconds(with.silence_max)},
       {"queued.max.messages.kbytes", std::to_string(std::max<std::size_t>(1, with.read_ahead_bytes / 1024))},
       {"fetch.error.backoff.ms", "50"},
+      {"topic.metadata.refresh.interval.ms", "10000"},  // a topic that was made again is noticed by then
   };
   if (!with.instance_id.empty()) all.emplace_back("group.instance.id", with.instance_id);
+  for (auto& one : habits_of_the_library()) all.push_back(std::move(one));
   return all;
 }
 
@@ -57,13 +60,6 @@ partition_list list_of(const std::vector<place>& places) {
 void set_metadata(rd_kafka_topic_partition_t& of, const std::string& text) {
   of.metadata = ::strdup(text.c_str());
   of.metadata_size = text.size();
-}
-
-rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t* of) {
-  if (of == nullptr) return RD_KAFKA_RESP_ERR_NO_ERROR;
-  for (const auto& one : entries(*of))
-    if (one.err != RD_KAFKA_RESP_ERR_NO_ERROR) return one.err;
-  return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 }  // namespace
@@ -120,13 +116,11 @@ void membership::rebalanced(rd_kafka_resp_err_t what, rd_kafka_topic_partition_l
     was_assigned_ = true;
     for (auto& one : std::span(of.elems, static_cast<std::size_t>(of.cnt)))
       one.offset = RD_KAFKA_OFFSET_BEGINNING;
-    const error_handle failed(rd_kafka_incremental_assign(on_->get(), &of));
+    rd_kafka_assign(on_->get(), &of);
     pause(places);
     if (told_.assigned) told_.assigned(places);
-  } else if (what == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
-    if (told_.revoked) told_.revoked(places, has_lost_assignment());
-    const error_handle failed(rd_kafka_incremental_unassign(on_->get(), &of));
   } else {
+    if (told_.revoked) told_.revoked(places, has_lost_assignment());
     rd_kafka_assign(on_->get(), nullptr);
   }
 }
@@ -135,7 +129,7 @@ std::vector<committed_offset> membership::committed(const std::vector<place>& of
   const auto list = list_of(of);
   on_->ask(within, "committed offsets", [&](int within_ms) {
     const auto failed = rd_kafka_committed(on_->get(), list.get(), within_ms);
-    return failed != RD_KAFKA_RESP_ERR_NO_ERROR ? failed : first_error(list.get());
+    return failed != RD_KAFKA_RESP_ERR_NO_ERROR ? failed : first_error(*list);
   });
   std::vector<committed_offset> all;
   for (const auto& one : entries(*list))
@@ -164,7 +158,8 @@ rd_kafka_resp_err_t membership::commit_once(const std::vector<committed_offset>&
   const auto answer = on_->await(*answers, within, "committing");
   if (const auto failed = rd_kafka_event_error(answer.get()); failed != RD_KAFKA_RESP_ERR_NO_ERROR)
     return failed;
-  return first_error(rd_kafka_event_topic_partition_list(answer.get()));
+  const auto* each = rd_kafka_event_topic_partition_list(answer.get());
+  return each == nullptr ? RD_KAFKA_RESP_ERR_NO_ERROR : first_error(*each);
 }
 
 bool membership::seek(const place& at, std::int64_t offset, const limit& within) {
@@ -179,8 +174,15 @@ void membership::pause(const std::vector<place>& these) {
   if (!these.empty()) rd_kafka_pause_partitions(on_->get(), list_of(these).get());
 }
 
+// The library goes on when it next looks after its connections, in up to a second (2.0.2). Whoever asks the
+// same servers for something wakes it up.
 void membership::resume(const std::vector<place>& these) {
-  if (!these.empty()) rd_kafka_resume_partitions(on_->get(), list_of(these).get());
+  if (these.empty()) return;
+  const auto list = list_of(these);
+  rd_kafka_resume_partitions(on_->get(), list.get());
+  for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = RD_KAFKA_OFFSET_END;
+  constexpr int patience_ms = 100;
+  rd_kafka_offsets_for_times(on_->get(), list.get(), patience_ms);
 }
 
 }  // namespace settle::inline v0::kafka

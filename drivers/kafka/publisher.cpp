@@ -64,6 +64,7 @@ void log_publisher::publish_alone(std::span<const message> batch, const std::vec
     await_reports(within);
     end_attempt(within);
   }
+  note_lost_topics(batch, results);
 }
 
 // A topic that is not there, or cannot be made, fails alone.
@@ -73,13 +74,32 @@ void log_publisher::ensure_topics(std::span<const message> batch, const std::vec
     const auto& topic = batch[i].topic;
     if (known_topics_.contains(topic) || !current_->may_send(i)) continue;
     try {
-      at_.ensure(at_.full_name(topic), within);
-      known_topics_.insert(topic);
+      find_topic(topic, within);
     } catch (const refused& e) {
       if (status_of(e.code()) != publish_status::topic_unavailable) throw;
       current_->refuse(i, {publish_status::topic_unavailable, e.what()});
     }
   }
+}
+
+// One that was there is not made again: somebody has deleted it, with what was in it.
+void log_publisher::find_topic(const std::string& topic, const limit& within) {
+  const auto full = at_.full_name(topic);
+  if (!lost_topics_.contains(topic))
+    at_.ensure(full, within);
+  else if (!at_.partitions(full, within))
+    throw refused(
+        RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+        fmt::format("topic {} has been deleted: its messages wait until somebody creates it", full));
+  known_topics_.insert(topic);
+}
+
+// What has become of the topics of a batch is looked at again by the next one.
+void log_publisher::note_lost_topics(std::span<const message> batch,
+                                     const std::vector<publish_result>& results) {
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    if (results[i].status == publish_status::topic_unavailable && known_topics_.erase(batch[i].topic) > 0)
+      lost_topics_.insert(batch[i].topic);
 }
 
 // Without a timeout of its own: what is given up here is called back, so that nothing behind it is stored.

@@ -26,6 +26,8 @@ class log_publisher final : public publisher, listener {
                      std::vector<publish_result>& results, const limit& within);
   void ensure_topics(std::span<const message> batch, const std::vector<std::size_t>& accepted,
                      const limit& within);
+  void find_topic(const std::string& topic, const limit& within);
+  void note_lost_topics(std::span<const message> batch, const std::vector<publish_result>& results);
   void send(std::span<const message> batch, const std::vector<std::size_t>& wanted, const limit& within);
   bool produce(const message& what, std::size_t index, const limit& within);
   void await_reports(const limit& within);
@@ -41,6 +43,7 @@ class log_publisher final : public publisher, listener {
   reports* current_ = nullptr;  // before the producer, which reports to it
   std::string trouble_ = {};    // the first failure of an attempt, for people
   std::set<std::string> known_topics_;
+  std::set<std::string> lost_topics_;  // that were known, and were not there any more
   std::unique_ptr<client> producer_;
 };
 

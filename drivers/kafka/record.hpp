@@ -6,9 +6,11 @@
 #include <string>
 
 #include "settle/broker.hpp"
+#include "wire/mapping.hpp"
 
 namespace settle::inline v0::kafka {
 
-message content_of(const rd_kafka_message_t& from, const std::string& topic);
+// `by`: of a topic of others; null: of events alone.
+message content_of(const rd_kafka_message_t& from, const std::string& topic, const mapper* by);
 
 }  // namespace settle::inline v0::kafka

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "kafka/failure.hpp"
 #include "kafka/record.hpp"
+#include "kafka/seams.hpp"
 #include "settle/event.hpp"
 #include "settle/metrics.hpp"
 
@@ -23,6 +24,8 @@ namespace {
 constexpr std::uint32_t partition_bits = 16;
 constexpr duration farewell_within = std::chrono::seconds(3);
 constexpr duration look_again_at_a_gap = std::chrono::seconds(30);
+constexpr duration look_again_at_names = std::chrono::milliseconds(200);
+constexpr auto was_made_anew = "the topic was made anew, or the group was reset";
 constexpr auto was_silent = "the member was silent for too long";
 constexpr duration look_again_at_a_start = std::chrono::milliseconds(5);
 
@@ -100,7 +103,7 @@ void group_subscription::introduce(const limit& within) {
   std::vector<committed_offset> news;
   for (auto& one : member_->committed(all, within)) {
     if (one.offset >= 0) continue;
-    one.offset = at_.extent_of(one.at.topic, one.at.partition, within).low;
+    one.offset = first_offset(at_.extent_of(one.at.topic, one.at.partition, within));
     one.metadata = make_mark(at_.settings().env.random->next());
     news.push_back(std::move(one));
   }
@@ -213,8 +216,16 @@ void group_subscription::take(message_handle one) {
     end_session(found->second, true);  // the place has gone: to be looked at anew
     is_unsettled_ = true;
   } else {
+    if (one->rkt != nullptr && means_gone(one->err)) lose_topic(rd_kafka_topic_name(one->rkt));
     down_ = member_->complaint(text_of(one->err));
   }
+}
+
+// Somebody has deleted it. If it is there again, it is another log, and its offsets mean something else.
+void group_subscription::lose_topic(const std::string& topic) {
+  for (auto& [at, state] : held_)
+    if (at.topic == topic) end_session(state, true);
+  is_unsettled_ = true;
 }
 
 void group_subscription::hold_back_if_full() {
@@ -231,12 +242,22 @@ void group_subscription::hold_back_if_full() {
 void group_subscription::begin_sessions(const limit& within) {
   if (!is_unsettled_) return;
   is_unsettled_ = false;
+  std::vector<place> begun;
   try {
-    for (const auto& one : positions(within)) begin_session(one, within);
+    for (const auto& one : positions(within))
+      if (begin_session(one, within)) begun.push_back(one.at);
   } catch (...) {
     is_unsettled_ = true;
+    read_on(begun);
     throw;
   }
+  read_on(begun);
+}
+
+// All at once: the library asks a server for one answer at a time, and who is not in the question waits for
+// the next.
+void group_subscription::read_on(const std::vector<place>& these) {
+  if (!holds_back_) member_->resume(these);
 }
 
 // Of partitions without a session, where the group stands; those that it has never seen get a mark.
@@ -255,7 +276,7 @@ std::vector<committed_offset> group_subscription::positions(const limit& within)
   std::vector<committed_offset> news;
   for (auto& one : found) {
     if (one.offset >= 0 && is_mark(one.metadata)) continue;
-    if (one.offset < 0) one.offset = at_.extent_of(one.at.topic, one.at.partition, within).low;
+    if (one.offset < 0) one.offset = first_offset(at_.extent_of(one.at.topic, one.at.partition, within));
     one.metadata = make_mark(at_.settings().env.random->next());
     news.push_back(one);
   }
@@ -263,7 +284,7 @@ std::vector<committed_offset> group_subscription::positions(const limit& within)
   return found;
 }
 
-void group_subscription::begin_session(const committed_offset& at, const limit& within) {
+bool group_subscription::begin_session(const committed_offset& at, const limit& within) {
   auto& state = held_.at(at.at);
   const auto found = start_at(at.offset, at_.extent_of(at.at.topic, at.at.partition, within));
   auto mark = at.metadata;
@@ -272,7 +293,7 @@ void group_subscription::begin_session(const committed_offset& at, const limit& 
     if (at_.settings().on_gap == gap::stop) {
       state.retry_at = limit::clock::now() + look_again_at_a_gap;
       is_unsettled_ = true;
-      return;
+      return false;
     }
     if (found.is_other_log) mark = make_mark(at_.settings().env.random->next());
     member_->commit({{at.at, found.offset, mark}}, within);
@@ -280,11 +301,11 @@ void group_subscription::begin_session(const committed_offset& at, const limit& 
   if (!member_->seek(at.at, found.offset, within)) {
     state.retry_at = limit::clock::now() + look_again_at_a_start;
     is_unsettled_ = true;
-    return;
+    return false;
   }
-  if (!holds_back_) member_->resume({at.at});
   state.open.emplace(session{++sessions_, mark, ack_tracker(found.offset - 1)});
   assigned_.push_back({state.tag, sessions_, log_name(at.at.topic, at.at.partition, mark)});
+  return true;
 }
 
 void group_subscription::report_gap(const place& in, const start& found) {
@@ -306,9 +327,11 @@ std::vector<delivery> group_subscription::deliver(std::size_t messages_max) {
     waiting_.pop_front();
     const auto& from = *next.content;
     waiting_bytes_ -= bytes_of(from);
-    auto& open = *held_.at({rd_kafka_topic_name(from.rkt), from.partition}).open;
+    const place at{rd_kafka_topic_name(from.rkt), from.partition};
+    auto& open = *held_.at(at).open;
     open.tracker.delivered(from.offset);
-    all.push_back({.content = content_of(from, topics_[next.tag >> partition_bits]),
+    was_handed_out(*member_, at, from.offset, open.mark);
+    all.push_back({.content = content_of(from, topics_[next.tag >> partition_bits], at_.mapping_of(at.topic)),
                    .tag = {next.tag, open.number, static_cast<std::uint64_t>(from.offset)},
                    .at = log_position::of(from.offset),
                    .stored_at = stored_at(from)});
@@ -318,10 +341,14 @@ std::vector<delivery> group_subscription::deliver(std::size_t messages_max) {
 
 void group_subscription::acknowledge(std::span<const delivery_tag> done, const call_limits& limits) {
   for (const auto& tag : done) {
-    const auto found = held_.find({full_topics_.at(tag.partition >> partition_bits),
-                                   static_cast<int>(tag.partition & ((1U << partition_bits) - 1))});
+    const place at{full_topics_.at(tag.partition >> partition_bits),
+                   static_cast<int>(tag.partition & ((1U << partition_bits) - 1))};
+    const auto offset = static_cast<std::int64_t>(tag.number);
+    const auto found = held_.find(at);
     if (found != held_.end() && found->second.open && found->second.open->number == tag.session)
-      found->second.open->tracker.done(static_cast<std::int64_t>(tag.number));
+      found->second.open->tracker.done(offset);
+    else if (member_)
+      acknowledged_too_late(*member_, at, offset);
   }
   commit_done(limit::of(limits));
 }
@@ -334,6 +361,7 @@ void group_subscription::commit_done(const limit& within) {
       moved.push_back({at, state.open->tracker.done_through() + 1, state.open->mark});
   if (moved.empty()) return;
   if (member_->has_lost_assignment()) return lose_everything(was_silent);
+  if (lose_logs_that_are_gone(moved, within)) return;
   try {
     with_fault_points(at_.settings().env, "broker.acknowledge", [&] { member_->commit(moved, within); });
   } catch (const refused& e) {
@@ -342,6 +370,27 @@ void group_subscription::commit_done(const limit& within) {
   }
   for (const auto& one : moved)
     if (auto& open = held_.at(one.at).open) open->tracker.committed(one.offset - 1);
+}
+
+// Kafka forgets what a group has committed together with the topic. So a name that is gone tells that the
+// topic was made anew while we read from it; our next commit would wipe out that trace.
+bool group_subscription::lose_logs_that_are_gone(const std::vector<committed_offset>& moved,
+                                                 const limit& within) {
+  const auto now = limit::clock::now();
+  if (now < look_at_names_at_) return false;
+  look_at_names_at_ = now + look_again_at_names;
+  std::vector<place> places;
+  for (const auto& one : moved) places.push_back(one.at);
+  bool found = false;
+  for (const auto& one : member_->committed(places, within)) {
+    auto& state = held_.at(one.at);
+    if (!state.open || one.metadata == state.open->mark) continue;
+    end_session(state, true);
+    is_unsettled_ = found = true;
+    at_.settings().env.log->write(log_level::warning, "partitions_lost",
+                                  {{"group", group_}, {"topic", one.at.topic}, {"error", was_made_anew}});
+  }
+  return found;
 }
 
 void group_subscription::doubt(std::uint32_t partition) {

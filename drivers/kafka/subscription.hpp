@@ -51,12 +51,15 @@ class group_subscription final : public subscription, wakeup {
   void hold_back_if_full();
   void begin_sessions(const limit& within);
   std::vector<committed_offset> positions(const limit& within);
-  void begin_session(const committed_offset& at, const limit& within);
+  bool begin_session(const committed_offset& at, const limit& within);  // false: not yet
+  void read_on(const std::vector<place>& these);
   void report_gap(const place& in, const start& found);
   void end_session(partition_state& of, bool tell);
   void drop_waiting(std::uint32_t tag);
+  void lose_topic(const std::string& topic);
   void lose_everything(const char* why);
   void commit_done(const limit& within);
+  bool lose_logs_that_are_gone(const std::vector<committed_offset>& moved, const limit& within);
   std::vector<delivery> deliver(std::size_t messages_max);
   std::uint32_t tag_of(const place& at) const;
   void assigned(const std::vector<place>& these);
@@ -83,6 +86,7 @@ class group_subscription final : public subscription, wakeup {
   std::vector<std::uint32_t> revoked_;
   std::vector<assigned_partition> assigned_;
   std::exception_ptr thrown_;  // by before_revoked, inside of the library
+  limit::clock::time_point look_at_names_at_ = {};
   std::optional<std::string> down_;
   std::uint32_t sessions_ = 0;
   std::unique_ptr<membership> member_;

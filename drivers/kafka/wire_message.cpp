@@ -1,8 +1,10 @@
 #include "kafka/wire_message.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "settle/driver/broker.hpp"
+#include "wire/attribute_names.hpp"
 #include "wire/structured_event.hpp"
 
 namespace settle::inline v0::kafka {
@@ -39,6 +41,21 @@ message read_message(wire_message&& from, const std::string& topic) {
       set_attribute(read, name.substr(prefix.size()), std::move(value));
   if (read.key.empty()) read.key = from.key;
   read.payload = from.value;
+  return read;
+}
+
+message read_foreign_message(wire_message&& from, const std::string& topic, const named_texts& properties,
+                             const mapper& by) {
+  const auto all = from.headers;
+  const auto key = std::exchange(from.key, {});
+  auto read = read_message(std::move(from), topic);
+  by.fill(read, {properties, all});
+  if (read.key.empty()) read.key = key;
+  attributes others;
+  for (const auto& [name, value] : all)
+    if (name != content_type && !name.starts_with(prefix)) others.emplace(name, value);
+  for (auto& [name, value] : check_headers(std::move(others), {}).extensions)
+    read.extensions.emplace(name, std::move(value));
   return read;
 }
 

@@ -5,14 +5,13 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "settle/broker.hpp"
+#include "wire/mapping.hpp"
 
 namespace settle::inline v0::kafka {
 
-using headers = std::vector<std::pair<std::string, std::string>>;
+using headers = named_texts;
 
 headers headers_of(const message& what);
 
@@ -25,5 +24,8 @@ struct wire_message {
 // What the message says of itself; `topic` is known from where it was found. A structured event that cannot
 // be read, and a message of somebody who writes no events, have no id, and its value is the payload.
 message read_message(wire_message&& from, const std::string& topic);
+// The same of a message that others have published. Properties are what the log knows of it.
+message read_foreign_message(wire_message&& from, const std::string& topic, const named_texts& properties,
+                             const mapper& by);
 
 }  // namespace settle::inline v0::kafka

@@ -67,5 +67,39 @@ TEST(kafka_message, of_somebody_who_writes_no_events_has_a_key_a_payload_and_no_
   }
 }
 
+TEST(kafka_wire_message, of_others_is_read_by_a_mapping_and_keeps_its_headers_as_extensions) {
+  wire_message from{
+      .key = "k-1", .headers = {{"Payment-Id", "p-1"}, {"content-type", "text/plain"}}, .value = "{}"};
+  const mapper by({.id = {"{header:Payment-Id}"},
+                   .source = {"{property:topic}"},
+                   .type = {},
+                   .key = {},
+                   .subject = {"{property:offset}"},
+                   .time = {}});
+  const auto read =
+      read_foreign_message(std::move(from), "payments", {{"topic", "payments.in"}, {"offset", "7"}}, by);
+  EXPECT_EQ(read.id, "p-1");
+  EXPECT_EQ(read.source, "payments.in");
+  EXPECT_EQ(read.subject, "7");
+  EXPECT_EQ(read.topic, "payments");
+  EXPECT_EQ(read.key, "k-1") << "the key of the record";
+  EXPECT_EQ(read.content_type, "text/plain");
+  EXPECT_EQ(read.extensions, (attributes{{"paymentid", "p-1"}}));
+}
+
+TEST(kafka_wire_message, of_others_that_is_an_event_after_all_keeps_what_it_says) {
+  wire_message from{
+      .key = {}, .headers = {{"ce_id", "e-1"}, {"ce_type", "paid"}, {"type", "x"}}, .value = "{}"};
+  const mapper by({.id = {"{header:type}"},
+                   .source = {},
+                   .type = {"{header:type}"},
+                   .key = {},
+                   .subject = {},
+                   .time = {}});
+  const auto read = read_foreign_message(std::move(from), "payments", {}, by);
+  EXPECT_EQ(read.id, "e-1");
+  EXPECT_EQ(read.type, "paid");
+}
+
 }  // namespace
 }  // namespace settle::inline v0::kafka

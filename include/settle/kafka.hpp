@@ -30,8 +30,11 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "settle/broker.hpp"
+#include "settle/message_mapping.hpp"
 
 #pragma GCC visibility push(default)
 namespace settle::inline v0::kafka {
@@ -48,18 +51,32 @@ enum class gap {
   continue_after,  // the group goes on with the oldest message that there is
 };
 
+// A topic that somebody else has made, used as it is: never created, and without the prefix below. Messages
+// on it need not be CloudEvents. Headers that are none come as extensions, their names in lower-case letters
+// and digits.
+struct existing_topic {
+  std::string name;              // in Kafka
+  std::string topic;             // what its messages are called here
+  message_mapping mapping = {};  // where their attributes are
+};
+
+// The layout of Debezium's outbox event router: the header `id` is the event's id, the message's key is that
+// of the aggregate, and the type is in a header `type` or `eventType`, if the connector was told to write one
+// (table.fields.additional.placement = type:header:eventType).
+message_mapping debezium_outbox();
+
 struct options {
   environment env = {};
   // How long the first answer of a server may take. Calls with limits of their own end by these as well.
   duration connect_timeout = std::chrono::seconds(5);
   missing_topic missing_topics = missing_topic::create;
   // Of topics that are created here: partitions, so members of a group that can work at the same time; and
-  // copies, of which -1 leaves the choice to the server. 1 to 1024, and -1 or 1 to 100.
+  // copies, of which 0 leaves the choice to the cluster. 1 to 1024, and 0 to 100.
   int partitions = 8;
-  int replication = -1;
+  int replication = 0;
   // A member whose process is gone is replaced after so long; the server may allow less or more. And a
   // member that has not fetched for so long is taken for dead, although its process lives.
-  duration session_timeout = std::chrono::seconds(30);
+  duration session_timeout = std::chrono::seconds(10);
   duration silence_max = std::chrono::minutes(5);
   // Where it is set, a member that comes back within the session timeout finds its partitions waiting
   // (static membership). No two members of a group may have the same one.
@@ -72,6 +89,8 @@ struct options {
   std::size_t read_ahead_bytes = std::size_t{16} << 20;
   // Put before the name of every topic and group, for many that share one cluster.
   std::string prefix = {};
+  // What others have made.
+  std::vector<existing_topic> existing_topics = {};
   // Every connection goes to this host:port, instead of to the addresses that the servers give of
   // themselves. For one server behind a tunnel or a forwarded port.
   std::string through = {};
@@ -82,6 +101,9 @@ struct options {
   std::string ca_file = {};
   std::string certificate_file = {};
   std::string key_file = {};
+  std::string key_password = {};  // that the key is encrypted with; in no error
+  // Further settings of librdkafka, by its own names, all of which begin with ssl. or sasl.
+  std::vector<std::pair<std::string, std::string>> security = {};
 };
 
 // kafka://[user:password@]host[:port][,host[:port]…], or kafkas://… for TLS; percent-encoded where needed.

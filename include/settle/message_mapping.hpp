@@ -8,7 +8,7 @@
 // Each attribute has templates, and the first whose parts are all there is taken. The parts:
 //
 //   {property:NAME}     a property of the protocol. RabbitMQ: message-id, type, correlation-id, app-id,
-//                       timestamp, exchange, routing-key
+//                       timestamp, exchange, routing-key. Kafka: key, topic, partition, offset, timestamp
 //   {header:NAME}       a header
 //   {payload:/a/0/b}    a place in a payload that is JSON (RFC 6901): text, a number, true or false
 //

@@ -53,6 +53,10 @@ enum class bug {
   deadline_recomputed,             // "in five days" is counted anew whenever the body is replayed
   wake_up_overwritten,             // a tick writes the next time over an event that came meanwhile
   doubt_read_without_fence,        // a journal is read while the commit that is in doubt may still arrive
+  offset_before_effects,           // a crash between the two loses what was handed out
+  commit_of_a_revoked_partition,   // the place of whoever owns it now moves over what nobody has done
+  auto_commit_left_on,             // a client that commits by itself what it has handed out
+  reset_to_latest,                 // a group without a place skips everything that it has not seen
 };
 
 #ifdef SETTLE_ZOO

@@ -49,16 +49,20 @@ class server_view final : public broker_view {
   environment env_;
 };
 
-// Settings that every server has are the same for all of them.
-kafka::options kafka_options(const broker_options& with) {
-  kafka::options made;
+template <class Options>
+Options with_common(Options made, const broker_options& with) {
   made.env = with.env;
-  made.connect_timeout = with.rabbitmq.connect_timeout;
+  made.connect_timeout = with.server.connect_timeout;
+  made.prefix = with.server.prefix;
+  made.ca_file = with.server.ca_file;
+  made.certificate_file = with.server.certificate_file;
+  made.key_file = with.server.key_file;
+  return made;
+}
+
+kafka::options kafka_options(const broker_options& with) {
+  auto made = with_common(with.kafka, with);
   made.partitions = with.partitions;
-  made.prefix = with.rabbitmq.prefix;
-  made.ca_file = with.rabbitmq.ca_file;
-  made.certificate_file = with.rabbitmq.certificate_file;
-  made.key_file = with.rabbitmq.key_file;
   return made;
 }
 
@@ -98,11 +102,7 @@ std::unique_ptr<broker_view> look_into_broker(const std::string& url, const brok
 
 std::unique_ptr<broker> open_broker(const std::string& url, const broker_options& with) {
   if (is_kafka(url)) return open_kafka(url, kafka_options(with));
-  if (is_rabbitmq(url)) {
-    auto options = with.rabbitmq;
-    options.env = with.env;
-    return open_rabbitmq(url, options);
-  }
+  if (is_rabbitmq(url)) return open_rabbitmq(url, with_common(with.rabbitmq, with));
   sqlite::broker_options options;
   options.env = with.env;
   options.busy_timeout = with.busy_timeout;

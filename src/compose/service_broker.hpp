@@ -1,5 +1,5 @@
-// A broker as people name it: the file of an embedded one, or the URL of a server, amqp://… or amqps://…. The
-// one place that chooses the driver; programs ask here.
+// A broker as people name it: the file of an embedded one, or the URL of a server, amqp://…, amqps://…,
+// kafka://… or kafkas://…. The one place that chooses the driver; programs ask here.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,21 @@
 #include "settle/broker.hpp"
 #include "settle/database.hpp"
 #include "settle/driver/broker_inspection.hpp"
-#include "settle/rabbitmq.hpp"  // for the defaults; the driver itself may be missing
+#include "settle/kafka.hpp"  // for the defaults; the drivers themselves may be missing
+#include "settle/rabbitmq.hpp"
 #include "settle/sqlite.hpp"
 #include "sql/migrations.hpp"
 
 namespace settle::compose {
+
+// What holds for every server, whichever it is.
+struct server_options {
+  duration connect_timeout = std::chrono::seconds(5);
+  std::string prefix = {};  // of the name of everything that is made there
+  std::string ca_file = {};
+  std::string certificate_file = {};
+  std::string key_file = {};
+};
 
 struct broker_options {
   environment env = {};
@@ -24,7 +34,10 @@ struct broker_options {
   duration lease_ttl = sqlite::broker_options{}.lease_ttl;
   duration keep = sqlite::broker_options{}.keep;
   std::int64_t bytes_max = sqlite::broker_options{}.bytes_max;
-  rabbitmq::options rabbitmq = {};  // for a RabbitMQ, which has none of the others; its env is the one above
+  server_options server = {};
+  // Of these, what stands above is taken from there: for a Kafka the partitions as well.
+  rabbitmq::options rabbitmq = {};
+  kafka::options kafka = {};
 };
 
 // Whether it is a server; otherwise it is a file.

@@ -5,24 +5,48 @@
 
 #include <array>
 
+#include "config/kafka_rows.hpp"
 #include "config/option.hpp"
 
 namespace settle::config {
 
-template <class Settings, auto... At>
-constexpr field_of<Settings> unrouted_word{
-    [](const Settings& from) -> setting_value {
-      const auto kept = reach<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
-                              &rabbitmq::options::without_groups>(from);
-      return std::string(kept == rabbitmq::unrouted::hold ? "hold" : "discard");
-    },
-    [](Settings& to, const setting_value& value) {
-      reach<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
-            &rabbitmq::options::without_groups>(to) =
-          std::get<std::string>(value) == "hold" ? rabbitmq::unrouted::hold : rabbitmq::unrouted::discard;
-    }};
-
 inline constexpr std::array<std::string_view, 2> unrouted_words{"hold", "discard"};
+
+// Of a server, whichever it is.
+template <class Settings, auto... At>
+constexpr auto server_rows() {
+  using row = option_of<Settings>;
+  using options = compose::server_options;
+  constexpr auto server = &compose::broker_options::server;
+  return std::array{
+      row{"broker.prefix",
+          kind::text,
+          field<At..., &broker_settings::options, server, &options::prefix>(),
+          {0, 64},
+          "",
+          "Of a RabbitMQ or a Kafka: what stands before the name of everything that Settle makes there, for "
+          "several environments in one virtual host or cluster."},
+      row{"broker.ca_file",
+          kind::text,
+          field<At..., &broker_settings::options, server, &options::ca_file>(),
+          {0, 4000},
+          "",
+          "For amqps:// and kafkas://: file with the authorities that are trusted, in PEM format. Empty: "
+          "those of the system."},
+      row{"broker.certificate_file",
+          kind::text,
+          field<At..., &broker_settings::options, server, &options::certificate_file>(),
+          {0, 4000},
+          "",
+          "For amqps:// and kafkas://: our certificate, if the server asks for one."},
+      row{"broker.key_file",
+          kind::text,
+          field<At..., &broker_settings::options, server, &options::key_file>(),
+          {0, 4000},
+          "",
+          "For amqps:// and kafkas://: the key of our certificate."},
+  };
+}
 
 // Of a RabbitMQ.
 template <class Settings, auto... At>
@@ -36,46 +60,15 @@ constexpr auto rabbitmq_rows() {
           {1, 256},
           "queues",
           "Of a RabbitMQ: queues of a group and topic that is new, so members of the group that work on it "
-          "at "
-          "once. Fixed for that group from then on."},
-      row{"broker.prefix",
-          kind::text,
-          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
-                &rabbitmq::options::prefix>(),
-          {0, 64},
-          "",
-          "Of a RabbitMQ: what stands before the name of every exchange and queue, for several environments "
-          "in "
-          "one virtual host."},
+          "at once. Fixed for that group from then on."},
       row{.name = "broker.unrouted",
           .type = kind::choice,
-          .where = unrouted_word<Settings, At...>,
+          .where = choice_field<unrouted_words, At..., &broker_settings::options,
+                                &compose::broker_options::rabbitmq, &rabbitmq::options::without_groups>(),
           .meaning =
               "Of a RabbitMQ: what becomes of events of a topic that no group listens to. `hold` keeps "
               "them in the outbox until there is one; `discard` confirms and counts them.",
           .words = unrouted_words},
-      row{"broker.ca_file",
-          kind::text,
-          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
-                &rabbitmq::options::ca_file>(),
-          {0, 4000},
-          "",
-          "For amqps://: file with the authorities that are trusted, in PEM format. Empty: those of the "
-          "system."},
-      row{"broker.certificate_file",
-          kind::text,
-          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
-                &rabbitmq::options::certificate_file>(),
-          {0, 4000},
-          "",
-          "For amqps://: our certificate, if the server asks for one."},
-      row{"broker.key_file",
-          kind::text,
-          field<At..., &broker_settings::options, &compose::broker_options::rabbitmq,
-                &rabbitmq::options::key_file>(),
-          {0, 4000},
-          "",
-          "For amqps://: the key of our certificate."},
   };
 }
 
@@ -90,8 +83,9 @@ constexpr auto embedded_broker_rows() {
           field<At..., &broker_settings::options, &compose::broker_options::partitions>(),
           {1, 1024},
           "partitions",
-          "Partitions of a topic that is used for the first time. Fixed for that topic from then on; it "
-          "bounds how many members of a group work on it at once."},
+          "Of an embedded broker or a Kafka: partitions of a topic that is used for the first time. Fixed "
+          "for "
+          "that topic from then on; it bounds how many members of a group work on it at once."},
       row{"broker.lease_ttl", kind::time,
           field<At..., &broker_settings::options, &compose::broker_options::lease_ttl>(),
           between(milliseconds(50), hours(1)), "",
@@ -116,7 +110,8 @@ constexpr auto embedded_broker_rows() {
 
 template <class Settings, auto... At>
 constexpr auto broker_rows() {
-  return joined(embedded_broker_rows<Settings, At...>(), rabbitmq_rows<Settings, At...>());
+  return joined(embedded_broker_rows<Settings, At...>(), server_rows<Settings, At...>(),
+                rabbitmq_rows<Settings, At...>(), kafka_rows<Settings, At...>());
 }
 
 }  // namespace settle::config

@@ -1,6 +1,8 @@
 // Where the value of a setting is kept, so that one piece of code reads and writes them all.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -60,6 +62,21 @@ constexpr auto field() {
                               else
                                 kept = std::get<type>(value);
                             }};
+}
+
+// A choice, kept as an enumeration whose values have these words, in their order from 0 on.
+template <const auto& Words, auto First, auto... Rest>
+constexpr auto choice_field() {
+  using settings = typename detail::owner<decltype(First)>::type;
+  return field_of<settings>{
+      [](const settings& from) -> setting_value {
+        return std::string(Words[static_cast<std::size_t>(reach<First, Rest...>(from))]);
+      },
+      [](settings& to, const setting_value& value) {
+        auto& kept = reach<First, Rest...>(to);
+        const auto at = std::ranges::find(Words, std::get<std::string>(value)) - Words.begin();
+        kept = static_cast<std::remove_cvref_t<decltype(kept)>>(at);
+      }};
 }
 
 }  // namespace settle::config

@@ -89,6 +89,40 @@ as = "shop.*"
   EXPECT_EQ(made.find_service("nobody"), nullptr);
 }
 
+TEST_F(configurations, have_settings_of_a_kafka_and_hide_its_passwords) {
+  const auto read = load(R"([broker.main]
+url_env = "KAFKA_URL"
+partitions = 16
+prefix = "live."
+replication = 3
+missing_topics = "hold"
+on_gap = "continue"
+instance_id = "host-1"
+session_timeout = "45s"
+sasl_mechanism = "PLAIN"
+key_password_env = "KEY"
+[service.orders]
+database = "orders.db"
+)",
+                         {"KAFKA_URL=kafkas://me:hunter2@k1,k2", "KEY=hunter3"});
+  const auto& main = read.values.find_broker("main")->options;
+  EXPECT_EQ(main.partitions, 16);
+  EXPECT_EQ(main.server.prefix, "live.");
+  EXPECT_EQ(main.kafka.replication, 3);
+  EXPECT_EQ(main.kafka.missing_topics, kafka::missing_topic::hold);
+  EXPECT_EQ(main.kafka.on_gap, kafka::gap::continue_after);
+  EXPECT_EQ(main.kafka.instance_id, "host-1");
+  EXPECT_EQ(main.kafka.session_timeout, std::chrono::seconds(45));
+  EXPECT_EQ(main.kafka.sasl_mechanism, "PLAIN");
+  EXPECT_EQ(main.kafka.key_password, "hunter3");
+  const auto printed = print_configuration(read);
+  EXPECT_EQ(printed.find("hunter"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("on_gap = \"continue\""), std::string::npos) << printed;
+  EXPECT_EQ(problems("[broker.main]\nurl = \"kafka://k1\"\non_gap = \"latest\"\n[service.a]\n"
+                     "database = \"a.db\"\n"),
+            "FILE:3: broker.main.on_gap must be stop or continue, got 'latest'");
+}
+
 TEST_F(configurations, name_exchanges_of_others_that_topics_go_to) {
   const auto made = load(R"([broker.main]
 url = "amqp://mq.internal/shop"

@@ -53,7 +53,7 @@ const option* find_option(std::string_view name);
 // NAME_file a file.
 template <class Settings>
 constexpr bool may_be_elsewhere(const option_of<Settings>& what) {
-  return what.type == kind::store || what.type == kind::broker || what.type == kind::redis;
+  return what.secret || what.type == kind::store || what.type == kind::broker || what.type == kind::redis;
 }
 
 // Several tables as one.

@@ -88,8 +88,9 @@ constexpr std::array in_brokers_alone{
     broker_option{
         "url", kind::broker, field<&broker_settings::url>(), bytes_of_store, "",
         "Where it is: the file of an embedded broker, created if it is not there and not on a network "
-        "filesystem; or a RabbitMQ as amqp://USER:PASSWORD@HOST:PORT/VHOST, amqps:// with TLS. A "
-        "password in it is never shown. Required."},
+        "filesystem; a RabbitMQ as amqp://USER:PASSWORD@HOST:PORT/VHOST, amqps:// with TLS; or a Kafka as "
+        "kafka://USER:PASSWORD@HOST:PORT,HOST:PORT, kafkas:// with TLS. A password in it is never shown. "
+        "Required."},
 };
 constexpr auto of_brokers = joined(in_brokers_alone, without_section(broker_rows<broker_settings>()));
 

@@ -235,7 +235,8 @@ std::string allowed_text(const option_of<Settings>& of) {
       return fmt::format("a file, postgresql://… or 'host=… dbname=… user=…', at most {} bytes",
                          grouped(of.allowed.max));
     case kind::broker:
-      return fmt::format("a file, amqp://… or amqps://…, at most {} bytes", grouped(of.allowed.max));
+      return fmt::format("a file, amqp://…, amqps://…, kafka://… or kafkas://…, at most {} bytes",
+                         grouped(of.allowed.max));
     case kind::redis:
       return fmt::format("redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER], at most {} bytes",
                          grouped(of.allowed.max));

@@ -48,6 +48,9 @@ struct broker_driver {
   std::string name;
   std::function<std::unique_ptr<broker_storage>()> fresh;
   std::function<std::string()> missing = {};  // why the broker cannot be had here, or empty
+  // What looking into it can promise.
+  bool knows_first_use = true;      // topics come in that order; else by name
+  bool orders_between_logs = true;  // a topic is read in the order of its publishes; else each partition is
 };
 
 inline std::string broker_name(const ::testing::TestParamInfo<broker_driver>& of) { return of.param.name; }

@@ -1,68 +1,23 @@
 // The programs with a RabbitMQ as the broker: settled relays to it, settle looks into it.
-#include <gtest/gtest.h>
-#include <signal.h>
-
-#include <map>
-
-#include "settle/driver/broker.hpp"
-#include "settle/publish.hpp"
 #include "settle/rabbitmq.hpp"
-#include "settle/sqlite.hpp"
-#include "support/daemon_process.hpp"
+#include "support/broker_daemon.hpp"
 #include "support/rabbitmq_fixture.hpp"
 #include "support/tcp_proxy.hpp"
-#include "support/temp_dir.hpp"
 
 namespace settle::test {
 namespace {
 
-class rabbitmq_daemon : public ::testing::Test {
+class rabbitmq_daemon : public broker_daemon {
  protected:
   void SetUp() override {
     if (const auto missing = rabbitmq_missing(); !missing.empty()) GTEST_SKIP() << missing;
   }
-
-  // A service `orders`, whose broker `main` is at this URL. It has a password, so it comes from a file.
-  std::unique_ptr<program> start(const std::string& url) {
-    write_file(dir.file("url"), url + "\n");
-    write_file(dir.file("settled.toml"),
-               "[broker.main]\nurl_file = \"" + dir.file("url") + "\"\nprefix = \"" + corner.prefix() +
-                   "\"\nqueues = 2\n[service.orders]\ndatabase = \"" + dir.file("orders.db") + "\"\n");
-    return std::make_unique<program>(SETTLED,
-                                     std::vector<std::string>{"--config", dir.file("settled.toml"), "--data",
-                                                              dir.file("data"), "--listen", "127.0.0.1:0"},
-                                     dir.file("settled"), surroundings{});
-  }
-
-  outcome settle(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--config", dir.file("settled.toml")});
-    return program(SETTLE_CLI, std::move(arguments), dir.file("settle"), {}).end();
-  }
-
-  std::unique_ptr<subscription> listen() {
-    broker = rabbitmq::open(rabbitmq_url(), {.queues = 2, .prefix = corner.prefix()});
-    return broker->subscribe({.group = "warehouse", .topics = {"orders"}});
-  }
-
-  void publish(int number) const {
-    const auto db = sqlite::open(dir.file("orders.db"));
-    auto tx = db->begin();
-    settle::publish(tx, {.topic = "orders", .type = "placed", .key = "k", .payload = std::to_string(number)});
-    tx.commit();
-  }
-
-  static std::vector<std::string> arrived(subscription& at, std::size_t count) {
-    std::vector<std::string> payloads;
-    EXPECT_TRUE(eventually([&] {
-      for (auto& one : at.fetch(100).deliveries) payloads.push_back(one.content.payload);
-      return payloads.size() >= count;
-    })) << payloads.size();
-    return payloads;
+  std::string settings() const override { return "prefix = \"" + corner.prefix() + "\"\nqueues = 2\n"; }
+  std::unique_ptr<broker> open() const override {
+    return rabbitmq::open(rabbitmq_url(), {.queues = 2, .prefix = corner.prefix()});
   }
 
   scratch_broker corner;
-  temp_dir dir;
-  std::unique_ptr<settle::broker> broker;
 };
 
 std::string password_of(const std::string& url) {
@@ -73,7 +28,7 @@ std::string password_of(const std::string& url) {
 // Proves O7, O10
 TEST_F(rabbitmq_daemon, relays_to_the_server_that_its_file_names_and_settle_looks_into_it) {
   const auto running = start(rabbitmq_url());
-  ASSERT_TRUE(eventually([&] { return get(running->port(), "/readyz").status == 200; })) << running->log();
+  expect_ready(*running);
   const auto at = listen();
   for (int n = 0; n < 3; ++n) publish(n);
   EXPECT_EQ(arrived(*at, 3), (std::vector<std::string>{"0", "1", "2"}));
@@ -99,7 +54,7 @@ TEST_F(rabbitmq_daemon, relays_to_the_server_that_its_file_names_and_settle_look
 TEST_F(rabbitmq_daemon, is_not_ready_while_the_server_is_away_and_goes_on_when_it_is_back) {
   tcp_proxy line("127.0.0.1", port_of(rabbitmq_url()));
   const auto running = start(with_port(rabbitmq_url(), line.port()));
-  ASSERT_TRUE(eventually([&] { return get(running->port(), "/readyz").status == 200; })) << running->log();
+  expect_ready(*running);
   const auto at = listen();
   line.arm(tcp_proxy::to_client, tcp_proxy::stall, 0);
   publish(1);
@@ -111,7 +66,7 @@ TEST_F(rabbitmq_daemon, is_not_ready_while_the_server_is_away_and_goes_on_when_i
   EXPECT_EQ(last.body.find(password_of(rabbitmq_url())), std::string::npos) << last.body;
   line.disarm();
   EXPECT_EQ(arrived(*at, 1), std::vector<std::string>{"1"});
-  EXPECT_TRUE(eventually([&] { return get(running->port(), "/readyz").status == 200; })) << running->log();
+  expect_ready(*running);
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 #include <chrono>
 
 #include "settle/driver/broker_inspection.hpp"
-#include "support/child_process.hpp"
 #include "support/rabbitmq_load.hpp"
-#include "support/tcp_proxy.hpp"
 
 namespace settle::test {
 namespace {
@@ -18,74 +16,25 @@ struct rabbitmq_outage : rabbitmq_under_load {};
 TEST_F(rabbitmq_outage, of_the_line_for_seconds_ends_without_harm) {
   tcp_proxy line("127.0.0.1", port_of(url));
   url = with_port(url, line.port());
-  survive([&](order_world& world) {
-    const auto before = complaints(world);
-    line.refuse(true);
-    line.cut_all();
-    std::this_thread::sleep_for(lasting(5s));
-    line.refuse(false);
-    EXPECT_GT(complaints(world), before) << "nothing was away";
-  });
+  survive_without(line, lasting(5s));
 }
 
 // Proves C1, O3, O4
 TEST_F(rabbitmq_outage, by_cuts_at_any_byte_of_either_direction_ends_without_harm) {
   tcp_proxy line("127.0.0.1", port_of(url));
   url = with_port(url, line.port());
-  survive([&](order_world&) {
-    for (const auto which : {tcp_proxy::to_server, tcp_proxy::to_client})
-      for (const std::size_t after : {0, 1, 5, 8, 40, 333, 700, 1111, 2500, 6000, 20000}) {
-        line.arm(which, tcp_proxy::cut, after);
-        await([&] { return line.struck(); });
-      }
-  });
+  survive_cuts(line, {0, 1, 5, 8, 40, 333, 700, 1111, 2500, 6000, 20000});
 }
 
 // Proves C1, C3, O3, O4
 TEST_F(rabbitmq_outage, by_a_line_that_stalls_ends_without_harm) {
   tcp_proxy line("127.0.0.1", port_of(url));
   url = with_port(url, line.port());
-  survive([&](order_world&) {
-    for (const auto which : {tcp_proxy::to_server, tcp_proxy::to_client}) {
-      line.arm(which, tcp_proxy::stall, 1000);
-      await([&] { return line.struck(); });
-      std::this_thread::sleep_for(3s);  // longer than two heartbeats
-      line.disarm();
-    }
-  });
+  survive_stalls(line, 3s);  // longer than two heartbeats
 }
 
 // Proves C1, C4: a consumer that was stopped past its heartbeats, replaced and woken
-TEST_F(rabbitmq_outage, of_a_sleeping_consumer_ends_without_harm) {
-  create_group("warehouse");
-  {
-    order_world made(dir, options());
-  }
-  child_process sleeper([&] {
-    order_world world(dir, options());
-    while (world.consumer().counts().applied <= 10) world.consumer().run_once();
-    ::raise(SIGSTOP);                        // between two transactions: it must not keep the file's lock
-    background consuming(world.consumer());  // and whatever it throws is tried again
-    ::pause();
-    return 0;
-  });
-  order_world world(dir, options());
-  producers load(world);
-  {
-    background relaying(world.relay());
-    sleeper.await_stop();
-    background consuming(world.consumer());
-    const auto before = shipped(world);
-    await([&] { return shipped(world) > before + 100; });
-    sleeper.resume();
-    const auto placed = load.placed.load();
-    await([&] { return load.placed > placed + 200; });
-    load.stop();
-    await([&] { return shipped(world) >= load.placed; });
-  }
-  sleeper.kill();
-  expect_unharmed(world, load.placed, [](const auto& report) { return report.clean(); });
-}
+TEST_F(rabbitmq_outage, of_a_sleeping_consumer_ends_without_harm) { survive_a_sleeping_consumer(); }
 
 // Proves C1, C3, O3, O4
 TEST_F(rabbitmq_of_its_own, that_is_killed_and_started_again_loses_nothing) {

@@ -57,6 +57,8 @@ struct world_options {
   std::function<std::unique_ptr<settle::broker>(const environment&)> broker = {};
   // Of a broker behind a line: for how long nothing has to come before drain() believes that nothing will.
   duration quiet_time = duration::zero();
+  // The same while not every order has been shipped: a group whose member was killed goes on after a while.
+  duration patience = duration::zero();
 };
 
 class order_world {
@@ -68,7 +70,8 @@ class order_world {
 
   // Runs relay and consumer until neither has anything to do.
   void drain();
-  // Repeats a step until it has done nothing, and, with a broker behind a line, nothing for its quiet time.
+  // Repeats a step until it has done nothing, and, with a broker behind a line, nothing for its quiet time, or
+  // for its patience.
   void until_quiet(const std::function<bool()>& step) const;
 
   // More of them on the same files. The consumer's handler is the warehouse's.
@@ -92,6 +95,7 @@ class order_world {
   std::set<std::string> killing;     // orders over which the handler's process dies
 
  private:
+  bool all_shipped() const;
   std::unique_ptr<database> open_service(const temp_dir& in, const char* file,
                                          const std::string& conninfo) const;
 

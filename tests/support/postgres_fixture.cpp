@@ -135,5 +135,7 @@ std::string private_server::redis_url() const { return variable("SETTLE_TEST_RED
 std::string private_server::rabbitmq_url(int node) const {
   return variable("SETTLE_TEST_RABBITMQ" + (node == 0 ? std::string() : std::to_string(node)));
 }
+std::string private_server::kafka_url() const { return variable("SETTLE_TEST_KAFKA"); }
+std::string private_server::kafka_cluster_url() const { return variable("SETTLE_TEST_KAFKA_CLUSTER"); }
 
 }  // namespace settle::test

@@ -63,6 +63,8 @@ class private_server {
   std::string standby_conninfo() const;
   std::string redis_url() const;
   std::string rabbitmq_url(int node = 0) const;  // 1 to 3: of the cluster
+  std::string kafka_url() const;
+  std::string kafka_cluster_url() const;
   // A command of tools/servers on this set: "restart postgres", "crash postgres", "up standby".
   void command(const std::string& words) const;
   // From its next start on.

@@ -1,11 +1,7 @@
-// A world under load whose broker is RabbitMQ, for tests of what happens to the server meanwhile.
+// A world under load whose broker is RabbitMQ.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <chrono>
-#include <cstdlib>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,22 +10,14 @@
 
 #include "base/lanes.hpp"
 #include "rabbitmq/topology.hpp"
-#include "settle/driver/broker.hpp"
 #include "settle/rabbitmq.hpp"
-#include "support/order_world.hpp"
+#include "support/broker_load.hpp"
 #include "support/postgres_fixture.hpp"
-#include "support/producers.hpp"
 #include "support/rabbitmq_fixture.hpp"
 
 namespace settle::test {
 
-// Tests with the label `long` say how long a disturbance lasts.
-inline std::chrono::seconds lasting(std::chrono::seconds as_a_rule) {
-  const char* asked = std::getenv("SETTLE_OUTAGE_SECONDS");
-  return asked == nullptr ? as_a_rule : std::chrono::seconds(std::stoi(asked));
-}
-
-struct rabbitmq_under_load : ::testing::Test {
+struct rabbitmq_under_load : broker_under_load {
   void SetUp() override {
     if (const auto missing = rabbitmq_missing(); !missing.empty()) GTEST_SKIP() << missing;
     url = rabbitmq_url();
@@ -44,44 +32,8 @@ struct rabbitmq_under_load : ::testing::Test {
             .prefix = corner.prefix(),
             .balance_every = std::chrono::milliseconds(200)};
   }
-  world_options options() {
-    return {.lease_ttl = std::chrono::seconds(2),
-            .real_time = true,
-            .broker = [this](const environment& env) { return rabbitmq::open(url, broker_options(env)); }};
-  }
-  void create_group(const std::string& group) const {
-    rabbitmq::open(url, broker_options({}))->subscribe({group, {"orders"}})->leave();
-  }
-
-  // Its relay and consumer run by themselves, until they are told otherwise.
-  struct running {
-    explicit running(rabbitmq_under_load& of)
-        : world(of.dir, of.options()), load(world), relaying(world.relay()), consuming(world.consumer()) {
-      await([&] { return world.consumer().counts().applied > 50; });
-    }
-
-    // More load, until everything is applied, apart from so many.
-    void finish(std::int64_t missing = 0) {
-      const auto placed = load.placed.load();
-      await([&] { return load.placed > placed + 100; });
-      load.stop();
-      await([&] { return shipped(world) >= load.placed - missing; });
-      relaying.reset();
-      consuming.reset();
-    }
-
-    order_world world;
-    producers load;
-    std::optional<background> relaying, consuming;
-  };
-
-  // Load, then `disturb` with its end, then more load, until everything is applied.
-  void survive(const std::function<void(order_world&)>& disturb) {
-    create_group("warehouse");
-    running system(*this);
-    disturb(system.world);
-    system.finish();
-    expect_unharmed(system.world, system.load.placed, [](const auto& report) { return report.clean(); });
+  std::unique_ptr<broker> open(const environment& env) const override {
+    return rabbitmq::open(url, broker_options(env));
   }
 
   // Takes everything that waits for a group. Gives the payloads of each key in the order in which they came
@@ -105,11 +57,6 @@ struct rabbitmq_under_load : ::testing::Test {
     }
     reading->leave();
     return all;
-  }
-
-  static std::size_t complaints(order_world& world) {
-    return world.log().count("consumer_paused") + world.log().count("relay_paused") +
-           world.log().count("service_failed") + world.log().count("broker_connection_lost");
   }
 
   // What somebody else does with the server's own tools.
@@ -141,7 +88,6 @@ struct rabbitmq_under_load : ::testing::Test {
   }
 
   std::string url;
-  temp_dir dir;
   scratch_broker corner;
 };
 

@@ -65,7 +65,8 @@ class rabbitmq_server final : public scenario_server {
 };
 
 [[maybe_unused]] const bool is_set = [] {
-  on_rabbitmq() = {[](const std::vector<std::string>& consumers) -> std::unique_ptr<scenario_server> {
+  on_a_server() = {broker_kind::rabbitmq,
+                   [](const std::vector<std::string>& consumers) -> std::unique_ptr<scenario_server> {
                      return std::make_unique<rabbitmq_server>(consumers);
                    },
                    rabbitmq_missing};

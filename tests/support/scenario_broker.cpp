@@ -12,24 +12,27 @@ std::string name_of(broker_kind kind) {
       return "log_in_memory";
     case broker_kind::rabbitmq:
       return "rabbitmq";
+    case broker_kind::kafka:
+      return "kafka";
     case broker_kind::queue_in_memory:
       break;
   }
   return "queue_in_memory";
 }
 
-rabbitmq_scenarios& on_rabbitmq() {
-  static rabbitmq_scenarios of_this_program;
+scenarios_on_a_server& on_a_server() {
+  static scenarios_on_a_server of_this_program;
   return of_this_program;
 }
 
 std::vector<broker_kind> every_broker() {
-  if (on_rabbitmq().make != nullptr) return {broker_kind::rabbitmq};
+  if (on_a_server().make != nullptr) return {on_a_server().kind};
   return {broker_kind::embedded, broker_kind::log_in_memory, broker_kind::queue_in_memory};
 }
 
 std::string scenario_broker::missing() const {
-  return kind_ == broker_kind::rabbitmq ? on_rabbitmq().missing() : std::string();
+  const auto& server = on_a_server();
+  return server.make != nullptr && kind_ == server.kind ? server.missing() : std::string();
 }
 
 scenario_broker::scenario_broker(broker_kind kind, std::vector<std::string> consumers,
@@ -39,8 +42,8 @@ scenario_broker::scenario_broker(broker_kind kind, std::vector<std::string> cons
 }
 
 void scenario_broker::reset() {
-  if (kind_ == broker_kind::rabbitmq && missing().empty()) {
-    if (!server_) server_ = on_rabbitmq().make(consumers_);
+  if (on_a_server().make != nullptr && kind_ == on_a_server().kind && missing().empty()) {
+    if (!server_) server_ = on_a_server().make(consumers_);
     server_->reset();
   }
   if (kind_ == broker_kind::log_in_memory) log_ = std::make_unique<memory_log_server>(session_timeout_);
@@ -54,7 +57,8 @@ world_options scenario_broker::with(world_options options) {
     options.broker = [this](const environment& env) { return in_memory()->open(env); };
   if (server_) {
     options.broker = [this](const environment& env) { return server_->open(env); };
-    options.quiet_time = std::chrono::milliseconds(250);
+    options.quiet_time = server_->quiet_time();
+    options.patience = server_->patience();
   }
   return options;
 }

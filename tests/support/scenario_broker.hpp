@@ -1,5 +1,5 @@
 // The broker of a scenario that has to end well on every kind of broker: the embedded one, one with logs and
-// one that hands out single messages, both in memory, and RabbitMQ in a program of its own.
+// one that hands out single messages, both in memory; RabbitMQ and Kafka in programs of their own.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace settle::test {
 
-enum class broker_kind { embedded, log_in_memory, queue_in_memory, rabbitmq };
+enum class broker_kind { embedded, log_in_memory, queue_in_memory, rabbitmq, kafka };
 
 // A server of its own that a scenario uses.
 class scenario_server {
@@ -23,15 +23,20 @@ class scenario_server {
   virtual void reset() = 0;
   virtual void forget_acknowledgements(const std::string& consumer) = 0;
   virtual std::int64_t messages_stored() = 0;
+  // For how long nothing has to come before a scenario believes that nothing will.
+  virtual duration quiet_time() const { return std::chrono::milliseconds(250); }
+  // The same while something is missing.
+  virtual duration patience() const { return quiet_time(); }
 };
 
-// Set in programs that link support/rabbitmq_scenario.cpp: they run the scenarios on RabbitMQ, and there
-// alone.
-struct rabbitmq_scenarios {
+// Set in programs that link support/rabbitmq_scenario.cpp or support/kafka_scenario.cpp: they run the
+// scenarios on that server, and there alone.
+struct scenarios_on_a_server {
+  broker_kind kind = broker_kind::embedded;
   std::unique_ptr<scenario_server> (*make)(const std::vector<std::string>& consumers) = nullptr;
   std::string (*missing)() = nullptr;  // why it cannot be had here, or empty
 };
-rabbitmq_scenarios& on_rabbitmq();
+scenarios_on_a_server& on_a_server();
 
 // That the scenarios of this program run on.
 std::vector<broker_kind> every_broker();

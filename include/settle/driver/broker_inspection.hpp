@@ -33,6 +33,12 @@ struct inspected_topic {
   std::optional<std::int64_t> messages;  // that it keeps; none: it does not say
 };
 
+// Messages of one partition that a group has not acknowledged.
+struct partition_lag {
+  std::int64_t partition = 0;
+  std::int64_t lag = 0;
+};
+
 // One group on one topic.
 struct inspected_group {
   std::string group;
@@ -41,6 +47,7 @@ struct inspected_group {
   std::optional<std::int64_t> lag;  // messages that it has not acknowledged; none: the broker does not say
   std::optional<timestamp> oldest, newest;  // when the first and the last of them came, if that was asked for
   bool lag_has_what_members_hold = true;    // false: the broker counts only what it has not handed out
+  std::vector<partition_lag> partitions = {};  // in their order; none: the broker does not say
 };
 
 struct inspect_groups {

@@ -1,0 +1,126 @@
+// What people and settings do to a Kafka that is in use: a topic that is deleted, a limit on sizes, offsets
+// that are reset. Nothing is lost in silence, and nobody else is harmed.
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "support/kafka_load.hpp"
+
+namespace settle::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct kafka_accident : kafka_under_load {
+  std::map<int, kafka_corner::standing> standing() const {
+    return corner->standing_of("warehouse", "orders");
+  }
+  std::int64_t lag() const {
+    std::int64_t all = 0;
+    for (const auto& [unused, at] : standing()) all += at.lag;
+    return all;
+  }
+  // In which the group lags by at least so much; nothing: in none.
+  std::optional<int> partition_with(std::int64_t lag) const {
+    for (const auto& [partition, at] : standing())
+      if (at.lag >= lag) return partition;
+    return std::nullopt;
+  }
+};
+
+// Proves O3, O4, O7
+TEST_F(kafka_accident, of_a_message_over_the_topics_limit_fails_it_alone_and_its_key_goes_on) {
+  corner->create_topic("orders", 3, {{"max.message.bytes", "20000"}});
+  survive_an_event_of(30'000, "MSG_SIZE_TOO_LARGE");
+}
+
+// Proves O3, O4, C1, C3: a topic that was empty when somebody deleted it
+TEST_F(kafka_accident, of_a_deleted_topic_is_told_and_its_events_wait_until_it_is_made_again) {
+  create_group("warehouse");
+  running system(*this);
+  let_it_drain(system);
+  corner->delete_topic("orders");
+  system.relaying.emplace(system.world.relay());
+  auto& log = system.world.log();
+  await([&] { return log.count("topic_unavailable") > 0; });
+  const auto stands_at = shipped(system.world);
+  std::this_thread::sleep_for(2s);
+  EXPECT_EQ(shipped(system.world), stands_at) << "it has been made anew behind everybody's back";
+  corner->create_topic("orders", 3);
+  system.finish();
+  expect_unharmed(system.world, system.load.placed, is_clean);
+}
+
+// Proves V2: what went with a topic is lost to its groups, and the checker knows how much
+TEST_F(kafka_accident, of_a_deleted_topic_with_messages_is_told_by_the_checker) {
+  create_group("warehouse");
+  running system(*this);
+  let_it_drain(system);
+  system.consuming.reset();
+  system.world.consumer().leave();
+  const auto stands_at = shipped(system.world);
+  system.relaying.emplace(system.world.relay());
+  await([&] { return lag() > 20; });
+  system.relaying.reset();
+  const auto gone = lag();
+  EXPECT_EQ(shipped(system.world), stands_at);
+  corner->delete_topic("orders");
+  await([&] { return !corner->has_topic("orders"); });
+  corner->create_topic("orders", 3);
+  system.relaying.emplace(system.world.relay());
+  system.consuming.emplace(system.world.consumer());
+  system.finish(gone);
+  const auto report = system.world.verify();
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.applied, system.load.placed - gone);
+  EXPECT_EQ(report.pending, gone);
+}
+
+// Proves C2, C10: what comes again is recognised
+TEST_F(kafka_accident, of_a_group_that_is_reset_to_the_beginning_repeats_nothing) {
+  create_group("warehouse");
+  running system(*this);
+  let_it_drain(system);
+  system.consuming.reset();
+  system.world.consumer().leave();
+  corner->reset_group("warehouse", "orders");
+  system.relaying.emplace(system.world.relay());
+  system.consuming.emplace(system.world.consumer());
+  await([&] { return system.world.consumer().counts().duplicates > 50; });
+  system.finish();
+  expect_unharmed(system.world, system.load.placed, is_clean);
+}
+
+// Proves C2, C3: retention was faster than the group
+TEST_F(kafka_accident, of_messages_that_retention_took_holds_their_partition_until_somebody_decides) {
+  create_group("warehouse");
+  running system(*this);
+  let_it_drain(system);
+  system.consuming.reset();
+  system.world.consumer().leave();
+  system.relaying.emplace(system.world.relay());
+  await([&] { return partition_with(20).has_value(); });
+  const int partition = *partition_with(20);
+  const auto first = standing().at(partition).next;
+  corner->delete_records("orders", partition, first + 10);
+  const auto before = shipped(system.world);
+  system.consuming.emplace(system.world.consumer());
+  const auto told = "messages_missing group=warehouse topic=" + corner->prefix() +
+                    "orders partition=" + std::to_string(partition);
+  await([&] { return system.world.log().count(told) > 0; });
+  await([&] { return shipped(system.world) > before + 100; });
+  EXPECT_EQ(standing().at(partition).next, first) << "it goes on behind everybody's back";
+  system.consuming.reset();
+  system.world.consumer().leave();
+  corner->set_offset("warehouse", "orders", partition, first + 10);
+  system.consuming.emplace(system.world.consumer());
+  system.finish(10);
+  const auto report = system.world.verify();
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.applied, system.load.placed - 10);
+  EXPECT_EQ(report.pending, 10);
+}
+
+}  // namespace
+}  // namespace settle::test
