@@ -136,11 +136,13 @@ class ordering {
   }
 
   void start(std::int64_t sagas) {
-    auto tx = db_.begin();
+    std::vector<settle::new_saga<std::string>> all;
     for (std::int64_t n = 0; n < sagas; ++n) {
-      const auto input = input_of(++started_);
-      host_.start(tx, type_, order_of(input), input);
+      auto input = input_of(++started_);
+      all.push_back({order_of(input), std::move(input)});
     }
+    auto tx = db_.begin();
+    host_.start_all(tx, type_, all);
     tx.commit();
   }
 

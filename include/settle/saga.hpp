@@ -28,8 +28,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "settle/broker.hpp"
 #include "settle/database.hpp"
@@ -68,6 +71,14 @@ struct saga_start_options {
   std::optional<saga_id> id = std::nullopt;
   // If it has not ended by then, it is undone.
   std::optional<timestamp> deadline = std::nullopt;
+};
+
+// One of many that are started together.
+template <class In>
+struct new_saga {
+  std::string entity;
+  In input;
+  saga_start_options options = {};
 };
 
 // A saga of this id is there already, and was started with another type or input. It goes on as it was.
@@ -109,7 +120,16 @@ class saga_host final : public service {
                 const saga_start_options& options = {}) {
     return start(tx, *what.definition(), entity, detail::store(input), options);
   }
-  // The same in a transaction of its own.
+  // Many at once, which on PostgreSQL costs one round trip. Gives their ids in the same order.
+  template <class In, class Out>
+  std::vector<saga_id> start_all(transaction& tx, const saga_type<In, Out>& what,
+                                 std::span<const new_saga<std::type_identity_t<In>>> all) {
+    std::vector<new_saga<std::string>> stored;
+    stored.reserve(all.size());
+    for (const auto& one : all) stored.push_back({one.entity, detail::store(one.input), one.options});
+    return start_all(tx, *what.definition(), stored);
+  }
+  // One, in a transaction of its own.
   template <class In, class Out>
   saga_id start(const saga_type<In, Out>& what, std::string_view entity, const In& input,
                 const saga_start_options& options = {}) {
@@ -160,6 +180,8 @@ class saga_host final : public service {
                 std::string input, const saga_start_options& options);
   saga_id start(const detail::saga_definition& what, std::string_view entity, std::string input,
                 const saga_start_options& options);
+  std::vector<saga_id> start_all(transaction& tx, const detail::saga_definition& what,
+                                 std::span<const new_saga<std::string>> all);
 
   class [[gnu::visibility("hidden")]] engine;
   std::unique_ptr<engine> engine_;

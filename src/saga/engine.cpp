@@ -123,47 +123,61 @@ void saga_host::engine::add_kinds(const std::stop_token& cancel) {
   kinds_stored_ = true;
 }
 
-saga_id saga_host::engine::start(transaction& tx, const detail::saga_definition& what,
-                                 std::string_view entity, const std::string& input,
-                                 const saga_start_options& options) {
-  check_name(entity, {"entity of a saga", event_limits::key_bytes_max});
-  const auto id = options.id
-                      ? *options.id
-                      : saga_id(derived_id({"saga", "id", options_.name, what.type, entity, ""}).value());
+std::vector<saga_id> saga_host::engine::start(transaction& tx, const detail::saga_definition& what,
+                                              std::span<const new_saga<std::string>> all) {
   const auto kind = sagas::kind_number(options_.name, what.type, what.version);
   const auto now = tx.env().now();
+  const auto origin = sagas::origin_text(tx.cause());
+  std::vector<saga_id> ids;
+  std::vector<parameters> rows;
+  for (const auto& one : all) {
+    check_name(one.entity, {"entity of a saga", event_limits::key_bytes_max});
+    ids.push_back(
+        one.options.id
+            ? *one.options.id
+            : saga_id(derived_id({"saga", "id", options_.name, what.type, one.entity, ""}).value()));
+    rows.push_back({ids.back(), kind, sagas::shard_of(ids.back()), one.entity, blob{one.input}, now,
+                    one.options.deadline, origin});
+  }
   bool stored = false;
   {
     const std::scoped_lock lock(kinds_mutex_);
     stored = kinds_stored_;
   }
   if (!stored) tx.post(queries::saga::add_kind, {kind, options_.name, what.type, what.version});
-  const auto started =
-      tx.execute(queries::saga::start_saga, {id, kind, sagas::shard_of(id), entity, blob{input}, now,
-                                             options.deadline, sagas::origin_text(tx.cause())});
-  if (started.affected() == 1) {
-    tx.wake_on_commit();
-    return id;
+  const auto started = tx.execute_many(queries::saga::start_saga, rows);
+  for (std::size_t i = 0; i < started.size(); ++i) {
+    if (started[i] == 1)
+      tx.wake_on_commit();
+    else
+      expect_same(tx, what, ids[i], all[i].input);
   }
+  return ids;
+}
+
+// Somebody has started it before.
+void saga_host::engine::expect_same(transaction& tx, const detail::saga_definition& what, saga_id id,
+                                    const std::string& input) const {
   namespace columns = queries::saga::read_start_columns;
   const auto known = tx.execute(queries::saga::read_start, {id});
-  const bool same_type = std::ranges::any_of(kinds_, [&](const auto& one) {
-    return one.first == known[0][columns::kind].integer() && one.second.what->type == what.type;
-  });
-  if (known[0][columns::kind].integer() != kind && !same_type)
-    throw saga_mismatch("saga " + id.text() + " is of another type than " + what.type);
+  const auto kind = known[0][columns::kind].integer();
+  const bool same_type = kind == sagas::kind_number(options_.name, what.type, what.version) ||
+                         std::ranges::any_of(kinds_, [&](const auto& one) {
+                           return one.first == kind && one.second.what->type == what.type;
+                         });
+  if (!same_type) throw saga_mismatch("saga " + id.text() + " is of another type than " + what.type);
   if (known[0][columns::input].bytes() != input)
     throw saga_mismatch("saga " + id.text() + " of " + known[0][columns::entity_id].text() +
                         " was started with another input");
-  return id;
 }
 
 saga_id saga_host::engine::start(const detail::saga_definition& what, std::string_view entity,
                                  const std::string& input, const saga_start_options& options) {
   auto tx = db_.begin();
-  const auto id = start(tx, what, entity, input, options);
+  const new_saga<std::string> one{std::string(entity), input, options};
+  const auto ids = start(tx, what, {&one, 1});
   tx.commit("saga.start");
-  return id;
+  return ids.front();
 }
 
 void saga_host::engine::refresh(const std::stop_token& cancel) {
@@ -266,7 +280,13 @@ saga_host& saga_host::add(std::shared_ptr<const detail::saga_definition> what) {
 
 saga_id saga_host::start(transaction& tx, const detail::saga_definition& what, std::string_view entity,
                          std::string input, const saga_start_options& options) {
-  return engine_->start(tx, what, entity, input, options);
+  const new_saga<std::string> one{std::string(entity), std::move(input), options};
+  return engine_->start(tx, what, {&one, 1}).front();
+}
+
+std::vector<saga_id> saga_host::start_all(transaction& tx, const detail::saga_definition& what,
+                                          std::span<const new_saga<std::string>> all) {
+  return engine_->start(tx, what, all);
 }
 
 saga_id saga_host::start(const detail::saga_definition& what, std::string_view entity, std::string input,

@@ -31,8 +31,8 @@ class saga_host::engine {
   void add(std::shared_ptr<const detail::saga_definition> what);
   void on(std::string_view topic, std::string_view type, sagas::key_reader key_of);
   bool deliver(transaction& tx, std::string_view type, std::string_view event_id, std::string payload) const;
-  saga_id start(transaction& tx, const detail::saga_definition& what, std::string_view entity,
-                const std::string& input, const saga_start_options& options);
+  std::vector<saga_id> start(transaction& tx, const detail::saga_definition& what,
+                             std::span<const new_saga<std::string>> all);
   saga_id start(const detail::saga_definition& what, std::string_view entity, const std::string& input,
                 const saga_start_options& options);
 
@@ -62,6 +62,8 @@ class saga_host::engine {
 
   // engine.cpp
   void listen_to_replies(const detail::saga_definition& of, const detail::reply_kind& reply);
+  void expect_same(transaction& tx, const detail::saga_definition& what, saga_id id,
+                   const std::string& input) const;
   void add_kinds(const std::stop_token& cancel);
   void refresh(const std::stop_token& cancel);
   void forget_everything();

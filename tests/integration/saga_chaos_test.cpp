@@ -44,7 +44,7 @@ constexpr auto lease = 1s;
 
 std::chrono::seconds chaos_time() {
   const char* told = std::getenv("SETTLE_CHAOS_SECONDS");
-  return std::chrono::seconds(told == nullptr ? 3 : std::atoi(told));
+  return std::chrono::seconds(told == nullptr ? 2 : std::atoi(told));
 }
 
 // A step takes a moment, so that processes end in the middle of some.

@@ -180,6 +180,22 @@ TEST_P(sagas_of_local_steps, start_once_and_only_if_the_transaction_commits) {
 }
 
 // Proves S1
+TEST_P(sagas_of_local_steps, start_many_at_once_and_each_of_them_once) {
+  const auto before = start({"t2"});
+  const std::vector<new_saga<trip>> four{{"t1", {"t1"}}, {"t2", {"t2"}}, {"t3", {"t3"}}, {"t1", {"t1"}}};
+  const auto ids = in_transaction([&](transaction& tx) { return host->start_all(tx, book_trip, four); });
+  drain(*host);
+  EXPECT_EQ(ids.at(1), before);
+  EXPECT_EQ(ids.at(3), ids.at(0));
+  EXPECT_EQ(host->counts().completed, 3);
+  EXPECT_EQ(effects("t1"), (texts{"flight", "hotel", "car"}));
+  const std::vector<new_saga<trip>> other{{"t4", {"t4"}}, {"t1", {"t1", "other"}}};
+  EXPECT_THROW(in_transaction([&](transaction& tx) { return host->start_all(tx, book_trip, other); }),
+               saga_mismatch);
+  EXPECT_EQ(number("select count(*) from " + table("saga_instances")), 3) << "all of them or none";
+}
+
+// Proves S1
 TEST_P(sagas_of_local_steps, share_transactions_and_do_not_suffer_from_each_other) {
   for (int i = 0; i < 40; ++i) {
     const auto id = "t" + std::to_string(i);
