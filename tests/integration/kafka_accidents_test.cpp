@@ -1,5 +1,5 @@
-// What people and settings do to a Kafka that is in use: a topic that is deleted, a limit on sizes, offsets
-// that are reset. Nothing is lost in silence, and nobody else is harmed.
+// What people and settings do to a Kafka that is in use: a limit on sizes, offsets that are reset, retention
+// that is faster than a group. Nothing is lost in silence, and nobody else is harmed.
 #include <chrono>
 #include <map>
 #include <optional>
@@ -16,11 +16,6 @@ struct kafka_accident : kafka_under_load {
   std::map<int, kafka_corner::standing> standing() const {
     return corner->standing_of("warehouse", "orders");
   }
-  std::int64_t lag() const {
-    std::int64_t all = 0;
-    for (const auto& [unused, at] : standing()) all += at.lag;
-    return all;
-  }
   // In which the group lags by at least so much; nothing: in none.
   std::optional<int> partition_with(std::int64_t lag) const {
     for (const auto& [partition, at] : standing())
@@ -33,48 +28,6 @@ struct kafka_accident : kafka_under_load {
 TEST_F(kafka_accident, of_a_message_over_the_topics_limit_fails_it_alone_and_its_key_goes_on) {
   corner->create_topic("orders", 3, {{"max.message.bytes", "20000"}});
   survive_an_event_of(30'000, "MSG_SIZE_TOO_LARGE");
-}
-
-// Proves O3, O4, C1, C3: a topic that was empty when somebody deleted it
-TEST_F(kafka_accident, of_a_deleted_topic_is_told_and_its_events_wait_until_it_is_made_again) {
-  create_group("warehouse");
-  running system(*this);
-  let_it_drain(system);
-  corner->delete_topic("orders");
-  system.relaying.emplace(system.world.relay());
-  auto& log = system.world.log();
-  await([&] { return log.count("topic_unavailable") > 0; });
-  const auto stands_at = shipped(system.world);
-  std::this_thread::sleep_for(2s);
-  EXPECT_EQ(shipped(system.world), stands_at) << "it has been made anew behind everybody's back";
-  corner->create_topic("orders", 3);
-  system.finish();
-  expect_unharmed(system.world, system.load.placed, is_clean);
-}
-
-// Proves V2: what went with a topic is lost to its groups, and the checker knows how much
-TEST_F(kafka_accident, of_a_deleted_topic_with_messages_is_told_by_the_checker) {
-  create_group("warehouse");
-  running system(*this);
-  let_it_drain(system);
-  system.consuming.reset();
-  system.world.consumer().leave();
-  const auto stands_at = shipped(system.world);
-  system.relaying.emplace(system.world.relay());
-  await([&] { return lag() > 20; });
-  system.relaying.reset();
-  const auto gone = lag();
-  EXPECT_EQ(shipped(system.world), stands_at);
-  corner->delete_topic("orders");
-  await([&] { return !corner->has_topic("orders"); });
-  corner->create_topic("orders", 3);
-  system.relaying.emplace(system.world.relay());
-  system.consuming.emplace(system.world.consumer());
-  system.finish(gone);
-  const auto report = system.world.verify();
-  EXPECT_TRUE(report.clean());
-  EXPECT_EQ(report.applied, system.load.placed - gone);
-  EXPECT_EQ(report.pending, gone);
 }
 
 // Proves C2, C10: what comes again is recognised
