@@ -86,7 +86,8 @@ std::string write_services(const settings& of, int shops, const std::vector<std:
       "[broker.main]\n{}\npartitions = 4\nlease_ttl = \"1s\"\n",
       of.broker.empty()
           ? fmt::format("url = \"{}/broker.db\"", of.data)
-          : fmt::format("url_env = \"{}\"\nqueues = 4\nsession_timeout = \"2s\"\nprefix = \"{}\"", broker_variable, of.broker_prefix));
+          : fmt::format("url_env = \"{}\"\nqueues = 4\nsession_timeout = \"2s\"\nprefix = \"{}\"",
+                        broker_variable, of.broker_prefix));
   const auto names = names_of_services(shops);
   for (std::size_t i = 0; i < names.size(); ++i) {
     text += fmt::format("\n[service.{}]\n", names[i]);

@@ -1,5 +1,5 @@
-// What people and settings do to a Kafka that is in use: a limit on sizes, offsets that are reset, retention
-// that is faster than a group. Nothing is lost in silence, and nobody else is harmed.
+// What people and settings do to a Kafka that is in use: offsets that are reset, retention that is
+// faster than a group. Nothing is lost in silence, and nobody else is harmed.
 #include <chrono>
 #include <map>
 #include <optional>
@@ -23,12 +23,6 @@ struct kafka_accident : kafka_under_load {
     return std::nullopt;
   }
 };
-
-// Proves O3, O4, O7
-TEST_F(kafka_accident, of_a_message_over_the_topics_limit_fails_it_alone_and_its_key_goes_on) {
-  corner->create_topic("orders", 3, {{"max.message.bytes", "20000"}});
-  survive_an_event_of(30'000, "MSG_SIZE_TOO_LARGE");
-}
 
 // Proves C2, C10: what comes again is recognised
 TEST_F(kafka_accident, of_a_group_that_is_reset_to_the_beginning_repeats_nothing) {

@@ -147,21 +147,6 @@ TEST_F(kafka_broker, takes_a_topic_that_was_made_anew_for_another_log) {
   EXPECT_NE(before, after);
 }
 
-// Proves O3, O7: nothing is stored behind somebody's back where what was there has gone
-TEST_F(kafka_broker, holds_messages_of_a_topic_that_was_deleted_until_somebody_makes_it_again) {
-  auto broker = open();
-  publish_all(*broker, numbered(3));
-  storage->corner().delete_topic("orders");
-  for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(statuses(*broker, {make_message(4, "key-0")}), std::vector{topic_unavailable});
-  EXPECT_FALSE(storage->corner().has_topic("orders"));
-  storage->corner().create_topic("orders", 1);
-  std::vector<publish_status> got;
-  for (int i = 0; i < 100 && got != std::vector{confirmed}; ++i)
-    got = statuses(*broker, {make_message(5, "key-0")});
-  EXPECT_EQ(got, std::vector{confirmed});
-}
-
 // Proves C4: an outage of a consumer's own database does not cost it its partitions
 TEST_F(kafka_broker, keeps_its_partitions_while_it_fetches_nothing) {
   auto broker = open([](auto& with) { with.read_ahead_bytes = 2000; });

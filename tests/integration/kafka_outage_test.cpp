@@ -47,40 +47,5 @@ TEST_F(kafka_outage, by_consumers_that_come_and_go_ends_without_harm) {
   });
 }
 
-// Proves C1, C3, O3, O4
-TEST_F(kafka_of_its_own, that_is_killed_and_started_again_loses_nothing) {
-  start();
-  survive([&](order_world&) {
-    server->command("crash kafka");
-    server->command("start kafka");
-  });
-}
-
-struct kafka_cluster : kafka_of_its_own {
-  // Kills one of three, waits until the others go on without it, and starts it again.
-  void lose(order_world& world, int node) {
-    const auto name = "kafka" + std::to_string(node);
-    server->command("crash " + name);
-    const auto before = shipped(world);
-    await([&] { return shipped(world) > before + 100; });
-    server->command("start " + name);
-    await([&] { return corner->is_in_sync("orders"); });
-  }
-};
-
-// Proves C1, C3, O3, O4
-TEST_F(kafka_cluster, of_three_goes_on_without_the_leader_of_a_partition) {
-  start("kafka_cluster");
-  survive([&](order_world& world) {
-    for (int partition = 0; partition < 2; ++partition) lose(world, corner->leader_of("orders", partition));
-  });
-}
-
-// Proves C1, C3, C4
-TEST_F(kafka_cluster, of_three_goes_on_without_the_coordinator_of_a_group) {
-  start("kafka_cluster");
-  survive([&](order_world& world) { lose(world, corner->coordinator_of("warehouse")); });
-}
-
 }  // namespace
 }  // namespace settle::test

@@ -70,8 +70,8 @@ class order_world {
 
   // Runs relay and consumer until neither has anything to do.
   void drain();
-  // Repeats a step until it has done nothing, and, with a broker behind a line, nothing for its quiet time, or
-  // for its patience.
+  // Repeats a step until it has done nothing, and, with a broker behind a line, nothing for its quiet time,
+  // or for its patience.
   void until_quiet(const std::function<bool()>& step) const;
 
   // More of them on the same files. The consumer's handler is the warehouse's.
