@@ -9,6 +9,7 @@
 #include "consuming.hpp"
 #include "harness.hpp"
 #include "raw_postgres.hpp"
+#include "service.hpp"
 #include "settle/postgres.hpp"
 
 namespace bench {
