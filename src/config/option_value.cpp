@@ -202,9 +202,10 @@ std::optional<std::string> assign_written(Settings& to, const option_of<Settings
 
 template <class Settings>
 std::string shown(const Settings& from, const option_of<Settings>& what) {
-  if (what.secret) return "(hidden)";
   const auto value = what.where.read(from);
-  if (const auto* text = std::get_if<std::string>(&value)) return shown_text(what.type, *text);
+  const auto* text = std::get_if<std::string>(&value);
+  if (what.secret) return text != nullptr && text->empty() ? "" : "(hidden)";  // nothing is no secret
+  if (text != nullptr) return shown_text(what.type, *text);
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* level = std::get_if<log_level>(&value)) return std::string(to_string(*level));
   if (const auto* time = std::get_if<duration>(&value)) return with_unit(time->count(), time_units);
