@@ -103,6 +103,8 @@ void log_publisher::note_lost_topics(std::span<const message> batch,
 }
 
 // Without a timeout of its own: what is given up here is called back, so that nothing behind it is stored.
+// One request at a time: a server knows nothing of a producer whose first batch it has refused, and would
+// take the next one, which has to come after the refused one.
 void log_publisher::connect() {
   if (producer_ && rd_kafka_fatal_error(producer_->get(), nullptr, 0) == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   producer_.reset();
@@ -110,6 +112,7 @@ void log_publisher::connect() {
       {"acks", "all"},
       {"enable.idempotence", "true"},
       {"enable.gapless.guarantee", "true"},
+      {"max.in.flight.requests.per.connection", "1"},
       {"message.timeout.ms", "0"},
       {"linger.ms", "0.2"},  // for the rest of a batch to be there; less makes many small requests
       {"partitioner", "murmur2_random"},
