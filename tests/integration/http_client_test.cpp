@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <latch>
+#include <mutex>
 
 #include "support/expect_error.hpp"
 #include "support/http_world.hpp"
@@ -195,10 +196,15 @@ TEST_F(http_clients, end_an_exchange_when_they_are_stopped) {
 
 // Proves S6
 TEST_F(http_clients, believe_no_answer_that_is_ambiguous_or_too_large) {
+  std::mutex mutex;
   std::string said;
   stub_server stub([&](line& c) {
     c.request();
-    c.send(said);
+    const auto whole = [&] {  // it may still be at it when the client has seen enough
+      const std::scoped_lock lock(mutex);
+      return said;
+    }();
+    c.send(whole);
     c.wait_for_end();
   });
   auto limited = options();
@@ -206,7 +212,10 @@ TEST_F(http_clients, believe_no_answer_that_is_ambiguous_or_too_large) {
   limited.answer_head_bytes_max = 1000;
   const http::client client(limited);
   const auto trouble_with = [&](const std::string& answer) {
-    said = answer;
+    {
+      const std::scoped_lock lock(mutex);
+      said = answer;
+    }
     const auto result = client.send(post(stub.url("/")));
     EXPECT_EQ(result.how, unknown);
     return result.why;
