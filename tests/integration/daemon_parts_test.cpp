@@ -61,7 +61,7 @@ TEST(daemon_options, have_a_field_each) {
     if (one.type == kind::redis && !compose::missing_redis().empty()) continue;  // it can be set to nothing
     configuration to;
     for (const auto* other : {"false", "true", "error", "2", "3", "300", "7MiB", "20s", "7200s", "x",
-                              "discard", "127.0.0.1:1", "redis://x"})
+                              "discard", "hold", "continue", "PLAIN", "127.0.0.1:1", "redis://x"})
       if (!assign(to, one, other) && shown(to, one) != shown(configuration{}, one)) break;
     for (const auto& every : all_options())
       EXPECT_EQ(shown(to, every) != shown(configuration{}, every), &every == &one)
